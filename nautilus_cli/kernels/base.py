@@ -1,0 +1,86 @@
+"""What a kernel family is: a problem, a schedule, and the arithmetic between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.targets.base import Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """How a kernel is launched.
+
+    Attributes:
+        grid: blocks along x, y, z.
+        threads: threads of a block, all along x.
+        smem_bytes: dynamic shared memory of a block.
+    """
+
+    grid: tuple[int, int, int]
+    threads: int
+    smem_bytes: int = 0
+
+
+class Family(Protocol):
+    """A kernel family: one module in `kernels/` that exposes `FAMILY`.
+
+    The problem and the schedule are frozen keyword-only dataclasses of ints, bools and short strings; `codegen` renders every field as a
+    `static constexpr` member of the structs `Problem` and `Schedule` (camel-cased with a leading k; a string field names a C++ type).
+    """
+
+    name: str
+    template: str
+    headers: tuple[str, ...]
+    problem_type: type
+    schedule_type: type
+
+    def violations(self, problem: Any, schedule: Any, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        ...
+
+    def choose(self, problem: Any, target: Target) -> Any:
+        """Return the schedule of the analytic ranking; always a legal one."""
+        ...
+
+    def schedules(self, problem: Any, target: Target) -> Iterator[Any]:
+        """Yield the whole search space, illegal points included, in a fixed order."""
+        ...
+
+    def geometry(self, problem: Any, schedule: Any) -> Geometry:
+        """Return grid, threads and shared memory."""
+        ...
+
+
+class Choose(Protocol):
+    """Picks the schedule of a problem: the analytic ranking, the tuning records, or a lock."""
+
+    def __call__(self, family: Family, problem: Any, target: Target) -> Any:
+        """Return a legal schedule."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRequest:
+    """Everything that decides a kernel's text; equal requests are one kernel.
+
+    Attributes:
+        family: the family's name.
+        problem: its problem dataclass.
+        schedule: its schedule dataclass.
+        functors: (name, expression) of each functor that the stub instantiates.
+        pointers: number of pointer arguments.
+        scalars: number of integer arguments.
+        index_bits: 32, or 64 where an offset needs it.
+    """
+
+    family: str
+    problem: Any
+    schedule: Any
+    functors: tuple[tuple[str, Expression | RowProgram], ...]
+    pointers: int
+    scalars: int = 0
+    index_bits: int = 32

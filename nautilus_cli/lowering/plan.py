@@ -1,0 +1,137 @@
+"""The plan: kernels, launches and memory as data; everything that the library and the manifest need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.ir.types import DType
+from nautilus_cli.kernels.base import Geometry, KernelRequest
+
+ALIGNMENT_BYTES = 256
+"""Alignment of buffers and weights: a full set of 32-byte sectors for eight lanes, and what cuMemAlloc guarantees."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """An input or output of the library: dense, in ONNX order.
+
+    Attributes:
+        name: the ONNX name.
+        dtype: element type.
+        shape: static shape.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """One 64-bit word of a kernel's argument block.
+
+    Attributes:
+        kind: `input`, `output`, `arena`, `weights`, `status` or `integer`.
+        index: which input or output.
+        value: byte offset in the space, or the integer.
+    """
+
+    kind: str
+    index: int = 0
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A distinct kernel.
+
+    Attributes:
+        request: what it is.
+        geometry: how it is launched; equal requests have equal geometry.
+        recipes: names of the packed forms of the weights that it reads, sorted.
+    """
+
+    request: KernelRequest
+    geometry: Geometry
+    recipes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One launch.
+
+    Attributes:
+        kernel: index into Plan.kernels.
+        words: the argument block: pointers, then scalars.
+        origin: ONNX nodes that it computes.
+        note: what it is where it computes none (a copy).
+    """
+
+    kernel: int
+    words: tuple[Word, ...]
+    origin: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Weight:
+    """One constant in its packed form.
+
+    Attributes:
+        array: the packed bytes as an array, C-contiguous.
+        recipe: how it was packed: `dense`, `gemm_nk`, `conv_krsc`, ...
+        offset: byte offset in the weights section.
+        tensors: ONNX tensors that it holds.
+    """
+
+    array: np.ndarray
+    recipe: str
+    offset: int
+    tensors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """A piece of the arena.
+
+    Attributes:
+        offset: in bytes.
+        bytes: size.
+        first: launch that writes it.
+        last: last launch that reads it.
+        tensor: ONNX tensor that it equals, if any.
+    """
+
+    offset: int
+    bytes: int
+    first: int
+    last: int
+    tensor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """A model as kernels, launches and memory.
+
+    Attributes:
+        target: the target's name.
+        inputs, outputs: in ONNX order.
+        kernels: distinct kernels.
+        launches: in order.
+        buffers: of the arena.
+        arena_bytes: size of the workspace.
+        weights: in order of offset.
+        weight_bytes: size of the weights section.
+    """
+
+    target: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    kernels: tuple[Kernel, ...]
+    launches: tuple[Launch, ...]
+    buffers: tuple[Buffer, ...]
+    arena_bytes: int
+    weights: tuple[Weight, ...]
+    weight_bytes: int

@@ -1,0 +1,194 @@
+"""What one operator says about itself, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import IndexMap
+from nautilus_cli.ir.types import DType, TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class NoAttrs:
+    """An operator without attributes."""
+
+
+class Emitter(Protocol):
+    """Builds nodes for a decomposition (see `ir/builder.py`)."""
+
+    def constant(self, array: np.ndarray) -> Value:
+        """Return a constant value."""
+        ...
+
+    def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
+        """Append a node with one output; its type is inferred. OVERRIDES set fields of the operator's attribute dataclass."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """Each result element depends on the elements at the same (broadcast) place.
+
+    Attributes:
+        function: name of a device function in core/math.cuh.
+        constants: scalars, from the attributes and operand types, passed after the operands, in the compute type of the first operand.
+        fold: for a variadic operator (Sum, Max, Min, Mean): apply the function from left to right.
+    """
+
+    function: str
+    constants: Callable[[Any, tuple[TensorType, ...]], tuple[float | int, ...]] | None = None
+    fold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Conversion to the result's element type: the device function is `cast_<source>_<target>` by compute and storage type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """Each result element is an element of one operand, found by arithmetic on its index.
+
+    Attributes:
+        source: from (attrs, constant operands by position, operand types, result type, output index) to
+            (operand index, map from the result's coordinates to that operand's linear index, fill) pieces. Usually one piece with an unguarded
+            map. A guarded piece applies where its guards hold; later pieces are tried in order; a piece with operand None is the fill value.
+    """
+
+    pieces: Callable[[MovementContext], tuple[Piece, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class MovementContext:
+    """What a movement operator may look at.
+
+    Attributes:
+        attrs: the node's attributes.
+        types: operand types; None for an operand left out.
+        constants: contents of operands known at compile time, None elsewhere.
+        results: result types.
+        output: which result is asked for.
+    """
+
+    attrs: Any
+    types: tuple[TensorType | None, ...]
+    constants: tuple[np.ndarray | None, ...]
+    results: tuple[TensorType, ...]
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a movement's result.
+
+    Attributes:
+        operand: which operand it comes from; for a fill value, the scalar operand that holds it, or None for zero.
+        map: from the result's coordinates to the operand's row-major linear index; for a scalar fill: every stride 0.
+    """
+
+    operand: int | None
+    map: IndexMap
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A reduction of the first operand over axes.
+
+    Attributes:
+        combine: `sum`, `max`, `min`, `prod`, `any` or `all`.
+        axes: normalised axes, from the same context as a movement.
+
+        mean: divide by the number of reduced elements.
+    """
+
+    combine: str
+    axes: Callable[[MovementContext], tuple[int, ...]]
+    mean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decompose:
+    """Written in simpler operators.
+
+    Attributes:
+        build: from (emitter, attrs, operands) to the results; intermediate types are explicit Casts where accumulation needs fp32.
+    """
+
+    build: Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A heavy operator with a kernel family of its own.
+
+    Attributes:
+        family: the family's name: `gemm`, `conv`, `pool`, `gather`.
+        prologue: operands whose elements may be computed while they are loaded.
+        epilogue: whether pointwise work may follow on the result before it is stored.
+    """
+
+    family: str
+    prologue: tuple[int, ...]
+    epilogue: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HostOnly:
+    """Evaluated at compile time; a node of it whose operands are not constant is refused with this reason."""
+
+    reason: str
+
+
+Lowering = Pointwise | Cast | Movement | Reduction | Decompose | Anchor | HostOnly
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What a shape rule may look at: operand types, constants, attributes, and the opset domain version.
+
+    Attributes:
+        attrs: the node's attributes.
+        types: operand types; None for one left out.
+        constants: contents of operands known at compile time, None elsewhere.
+        outputs: how many results the node has.
+    """
+
+    attrs: Any
+    types: tuple[TensorType | None, ...]
+    constants: tuple[np.ndarray | None, ...]
+    outputs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator.
+
+    Attributes:
+        name: its ONNX name, with `domain::` before it outside the default domain.
+        infer: result types. Raises ModelError naming what the specification allows; the caller adds the node.
+        evaluate: the truth in numpy: from (attrs, arrays, number of outputs) to arrays; fp16 operators may compute in float32.
+        lowering: how kernels come of it.
+        attributes: frozen dataclass whose field names are the ONNX attribute names; defaults are the specification's.
+        source: where its meaning is specified, for example `ONNX 28, Conv-22`.
+        since: opset versions of the default domain whose meaning this is; older nodes go through onnx.version_converter.
+    """
+
+    name: str
+    infer: Callable[[Inference], tuple[TensorType, ...]]
+    evaluate: Callable[[Any, tuple[np.ndarray | None, ...], int], tuple[np.ndarray, ...]]
+    lowering: Lowering
+    source: str
+    attributes: type = NoAttrs
+    since: int = 1
+
+
+def result_dtype(types: tuple[TensorType | None, ...]) -> DType:
+    """Return the element type of the first operand."""
+    first = types[0]
+    assert first is not None
+    return first.dtype
