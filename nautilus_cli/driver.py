@@ -1,0 +1,102 @@
+"""compile(), verify(), tune() and inspect(): what the command line and Python callers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how many steps of it are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions:
+    """What to compile, and for what.
+
+    Attributes:
+        model: the ONNX file.
+        output: the shared library to write; the manifest lies beside it with the suffix `.json`.
+        target: name of a target; None for the device present, else the emulator.
+        shapes: static shape of an input, by name.
+        bindings: constant value of an input as text, by name.
+        save_temps: folder for generated text, images and logs; None to keep none.
+        jobs: compilers at once; None for one a core.
+        verify: compare with onnxruntime afterwards, where the target can run here.
+    """
+
+    model: Path
+    output: Path
+    target: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    save_temps: Path | None = None
+    jobs: int | None = None
+    verify: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyOptions:
+    """What to compare, on which inputs, how closely.
+
+    Attributes:
+        model: the ONNX file.
+        library: the shared library compiled from it.
+        inputs: an .npz file of inputs by name; None for seeded ones.
+        seed: of the inputs that are drawn.
+        ranges: lowest and highest value drawn, by input name.
+        rtol: relative tolerance by output name; None is every other output's. Outputs without one get the derived tolerance.
+        atol: absolute tolerance, likewise.
+        save_outputs: .npz file to write the library's outputs to; None to keep none.
+    """
+
+    model: Path
+    library: Path
+    inputs: Path | None = None
+    seed: int = 0
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    rtol: Mapping[str | None, float] = field(default_factory=dict)
+    atol: Mapping[str | None, float] = field(default_factory=dict)
+    save_outputs: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOptions:
+    """What to tune, and how long.
+
+    Attributes:
+        model: the ONNX file.
+        trials: schedules tried for each distinct problem.
+        target: name of a target; None for the device present, else the emulator.
+        shapes: static shape of an input, by name.
+        bindings: constant value of an input as text, by name.
+        jobs: compilers at once; None for one a core.
+        seed: of the sampler.
+    """
+
+    model: Path
+    trials: int
+    target: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    jobs: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectOptions:
+    """What to look into.
+
+    Attributes:
+        path: an ONNX file or a compiled library.
+        target: name of a target; None for the device present, else the emulator.
+        shapes: static shape of an input, by name.
+        bindings: constant value of an input as text, by name.
+        explain: name of an ONNX node to say everything about; None for the whole.
+    """
+
+    path: Path
+    target: str | None = None
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    explain: str | None = None
