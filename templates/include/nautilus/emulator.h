@@ -1,7 +1,7 @@
 /* What an emulated image exports: an x86-64 shared library whose kernels run on the CPU.
  *
  * The host code loads it with dlopen (each model handle its own copy, so each has its own options and memory) and finds these
- * functions by dlsym. A caller reaches the options through nautilus_emulator_options in the options of nautilus_model_create,
+ * functions by dlsym. A caller reaches the options through nautilus_model_options.emulator at nautilus_model_create,
  * or later through nautilus_model_emulator. C99 and C++ can include this file.
  */
 #ifndef NAUTILUS_EMULATOR_H
