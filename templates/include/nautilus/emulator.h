@@ -17,7 +17,7 @@ extern "C" {
 enum { NAUTILUS_ORDER_FIFO = 0, NAUTILUS_ORDER_REVERSE = 1, NAUTILUS_ORDER_RANDOM = 2 };
 
 typedef struct nautilus_emulator_options {
-  size_t bytes;            /* sizeof(nautilus_emulator_options); fields beyond it have their defaults */
+  size_t struct_bytes;     /* sizeof(nautilus_emulator_options); fields beyond it have their defaults */
   unsigned int order;      /* NAUTILUS_ORDER_*; default FIFO */
   unsigned int lazy;       /* 1: asynchronous copies and products complete as late as they may; default 0, at once */
   unsigned int poison;     /* 1: shared memory and fresh allocations are filled with 0xFF; default 0 */
