@@ -55,9 +55,8 @@ class Movement:
     """Each result element is an element of one operand, found by arithmetic on its index.
 
     Attributes:
-        source: from (attrs, constant operands by position, operand types, result type, output index) to
-            (operand index, map from the result's coordinates to that operand's linear index, fill) pieces. Usually one piece with an unguarded
-            map. A guarded piece applies where its guards hold; later pieces are tried in order; a piece with operand None is the fill value.
+        pieces: from the context to the pieces of a result. Usually one, with an unguarded map. A guarded piece applies where its guards
+            hold; later pieces are tried in order; the last applies everywhere.
     """
 
     pieces: Callable[[MovementContext], tuple[Piece, ...]]
@@ -101,8 +100,7 @@ class Reduction:
 
     Attributes:
         combine: `sum`, `max`, `min`, `prod`, `any` or `all`.
-        axes: normalised axes, from the same context as a movement.
-
+        axes: normalised axes, ascending, from the same context as a movement; empty for a copy.
         mean: divide by the number of reduced elements.
     """
 
@@ -176,6 +174,8 @@ class Operator:
         attributes: frozen dataclass whose field names are the ONNX attribute names; defaults are the specification's.
         source: where its meaning is specified, for example `ONNX 28, Conv-22`.
         since: opset versions of the default domain whose meaning this is; older nodes go through onnx.version_converter.
+        normalise: for an operator that is not a Decompose: brings a node to the one form that its lowering expects (a Conv without bias,
+            a MatMul of matrices), by nodes that may use the operator itself; None where the node has that form.
     """
 
     name: str
@@ -185,6 +185,7 @@ class Operator:
     source: str
     attributes: type = NoAttrs
     since: int = 1
+    normalise: Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...] | None] | None = None
 
 
 def result_dtype(types: tuple[TensorType | None, ...]) -> DType:

@@ -1,0 +1,184 @@
+"""Activation functions, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import astuple, dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.ir.types import BOOL, DType, TensorType
+from nautilus_cli.ops.checks import one_of
+from nautilus_cli.ops.element_types import FLOATS, SIGNED
+from nautilus_cli.ops.elementwise import erf_of
+from nautilus_cli.ops.pointwise import pointwise
+from nautilus_cli.ops.spec import NoAttrs, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class LeakyReluAttrs:
+    """Attributes of LeakyRelu."""
+
+    alpha: float = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class EluAttrs:
+    """Attributes of Elu."""
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeluAttrs:
+    """Attributes of Selu."""
+
+    alpha: float = 1.67326319217681884765625
+    gamma: float = 1.05070102214813232421875
+
+
+@dataclass(frozen=True, slots=True)
+class CeluAttrs:
+    """Attributes of Celu."""
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HardSigmoidAttrs:
+    """Attributes of HardSigmoid."""
+
+    alpha: float = 0.2
+    beta: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class GeluAttrs:
+    """Attributes of Gelu."""
+
+    approximate: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdedReluAttrs:
+    """Attributes of ThresholdedRelu."""
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SwishAttrs:
+    """Attributes of Swish."""
+
+    alpha: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkAttrs:
+    """Attributes of Shrink."""
+
+    bias: float = 0.0
+    lambd: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class IsInfAttrs:
+    """Attributes of IsInf."""
+
+    detect_negative: int = 1
+    detect_positive: int = 1
+
+
+def _relu(_: Any, x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, x.dtype.type(0))
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    return np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    one = x.dtype.type(1)
+    return one / (one + np.exp(-x))
+
+
+def _gelu(attrs: GeluAttrs, x: np.ndarray) -> np.ndarray:
+    if attrs.approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(sqrt(2 / np.pi) * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + erf_of(x * sqrt(0.5)))
+
+
+def _is_inf(attrs: IsInfAttrs, x: np.ndarray) -> np.ndarray:
+    negative = np.isneginf(x) if attrs.detect_negative else np.zeros(x.shape, bool)
+    positive = np.isposinf(x) if attrs.detect_positive else np.zeros(x.shape, bool)
+    return np.asarray(negative | positive)
+
+
+def _shrink(attrs: ShrinkAttrs, x: np.ndarray) -> np.ndarray:
+    return np.where(x < -attrs.lambd, x + attrs.bias, np.where(x > attrs.lambd, x - attrs.bias, x.dtype.type(0)))
+
+
+def _fields(attrs: Any, _: tuple[TensorType, ...]) -> tuple[float | int, ...]:
+    """Pass every attribute on, in the order of the dataclass."""
+    return astuple(attrs)
+
+
+def _check_gelu(attrs: GeluAttrs, _: tuple[TensorType, ...]) -> None:
+    one_of(attrs.approximate, ("none", "tanh"), "approximate")
+
+
+def _activation(
+    name: str,
+    function: str,
+    evaluate: Callable[[Any, np.ndarray], np.ndarray],
+    version: int,
+    since: int,
+    attributes: type = NoAttrs,
+    allowed: Collection[DType] = FLOATS,
+) -> Operator:
+    constants = None if attributes is NoAttrs else _fields
+    return pointwise(name, function, evaluate, version=version, since=since, allowed=allowed, attributes=attributes, constants=constants)
+
+
+OPERATORS = (
+    _activation("Sigmoid", "sigmoid", lambda _, x: _sigmoid(x), 13, 6),
+    _activation("Relu", "relu", _relu, 14, 6, allowed=(*FLOATS, *SIGNED)),
+    _activation("LeakyRelu", "leaky_relu", lambda a, x: np.where(x < 0, x * a.alpha, x), 16, 6, LeakyReluAttrs),
+    _activation("Elu", "elu", lambda a, x: np.where(x < 0, a.alpha * np.expm1(x), x), 22, 6, EluAttrs),
+    _activation("Selu", "selu", lambda a, x: a.gamma * np.where(x > 0, x, a.alpha * np.expm1(x)), 22, 6, SeluAttrs),
+    _activation("Celu", "celu", lambda a, x: np.where(x < 0, a.alpha * np.expm1(x / a.alpha), x), 28, 12, CeluAttrs),
+    _activation("Softplus", "softplus", lambda _, x: _softplus(x), 22, 1),
+    _activation("Softsign", "softsign", lambda _, x: x / (1 + np.abs(x)), 22, 1),
+    _activation("HardSigmoid", "hard_sigmoid", lambda a, x: np.clip(x * a.alpha + a.beta, 0, 1), 22, 6, HardSigmoidAttrs),
+    _activation("HardSwish", "hard_swish", lambda _, x: x * np.clip(x * x.dtype.type(1 / 6) + 0.5, 0, 1), 22, 14),
+    _activation("Mish", "mish", lambda _, x: x * np.tanh(_softplus(x)), 22, 18),
+    _activation(
+        "ThresholdedRelu", "thresholded_relu", lambda a, x: np.where(x > a.alpha, x, x.dtype.type(0)), 22, 10, ThresholdedReluAttrs
+    ),
+    _activation("Swish", "swish", lambda a, x: x * _sigmoid(x * a.alpha), 24, 24, SwishAttrs),
+    _activation("Shrink", "shrink", _shrink, 9, 9, ShrinkAttrs),
+    pointwise(
+        "Gelu",
+        "gelu",
+        _gelu,
+        version=20,
+        since=20,
+        allowed=FLOATS,
+        attributes=GeluAttrs,
+        constants=lambda a, _: (int(a.approximate == "tanh"),),
+        check=_check_gelu,
+    ),
+    pointwise(
+        "IsInf",
+        "is_inf",
+        _is_inf,
+        version=20,
+        since=10,
+        allowed=FLOATS,
+        result=BOOL,
+        attributes=IsInfAttrs,
+        constants=_fields,
+    ),
+)

@@ -1,0 +1,159 @@
+"""What shape rules ask of a node: operands present, their types, axes in range, contents known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ops.spec import Inference
+
+T = TypeVar("T")
+
+
+def operand_count(inference: Inference, low: int, high: int | None) -> None:
+    """Check the number of operands, LOW to HIGH (None: any).
+
+    Raises:
+        ModelError: there are too few or too many.
+    """
+    count = len(inference.types)
+    if count < low or (high is not None and count > high):
+        allowed = f"{low}" if high == low else f"at least {low}" if high is None else f"{low} to {high}"
+        raise ModelError(f"has {count} operands; the specification allows {allowed}")
+
+
+def operand(inference: Inference, index: int, name: str, allowed: Collection[DType] | None = None) -> TensorType:
+    """Return the type of a required operand.
+
+    Raises:
+        ModelError: it is left out, or its element type is not allowed.
+    """
+    found = optional_operand(inference, index, name, allowed)
+    if found is None:
+        raise ModelError(f"operand '{name}' is missing; the specification requires it")
+    return found
+
+
+def optional_operand(inference: Inference, index: int, name: str, allowed: Collection[DType] | None = None) -> TensorType | None:
+    """Return the type of an optional operand, None where it is left out.
+
+    Raises:
+        ModelError: its element type is not allowed.
+    """
+    found = inference.types[index] if index < len(inference.types) else None
+    if found is not None and allowed is not None and found.dtype not in allowed:
+        raise ModelError(f"operand '{name}' has type {found.dtype}; the specification allows {', '.join(d.name for d in allowed)}")
+    return found
+
+
+def same_dtype(first: TensorType, second: TensorType | None, name: str) -> None:
+    """Check that an operand has the element type of the first.
+
+    Raises:
+        ModelError: it has another.
+    """
+    if second is not None and second.dtype != first.dtype:
+        raise ModelError(f"operand '{name}' has type {second.dtype}; the specification requires that of the first operand, {first.dtype}")
+
+
+def contents(constants: Sequence[np.ndarray | None], index: int, name: str) -> np.ndarray:
+    """Return the contents of an operand that decides a shape.
+
+    Raises:
+        ModelError: they are not known at compile time.
+    """
+    array = constants[index] if index < len(constants) else None
+    if array is None:
+        raise ModelError(
+            f"operand '{name}' decides the result's shape, but its contents are not known at compile time",
+            hint="Where it is a graph input, fix it with --bind NAME=VALUE.",
+        )
+    return array
+
+
+def optional_contents(
+    constants: Sequence[np.ndarray | None], types: Sequence[TensorType | None], index: int, name: str
+) -> np.ndarray | None:
+    """Return the contents of an optional operand that decides a shape, None where it is left out.
+
+    Raises:
+        ModelError: it is there, but its contents are not known at compile time.
+    """
+    if index >= len(types) or types[index] is None:
+        return None
+    return contents(constants, index, name)
+
+
+def integers(array: np.ndarray) -> tuple[int, ...]:
+    """Return the elements as Python integers."""
+    return tuple(int(v) for v in np.asarray(array).reshape(-1))
+
+
+def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
+    """Return AXIS counted from the front.
+
+    Raises:
+        ModelError: it is outside [-rank, rank).
+    """
+    if not -rank <= axis < rank:
+        raise ModelError(f"{name} is {axis}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
+    return axis + rank if axis < 0 else axis
+
+
+def normal_axes(axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+    """Return AXES counted from the front, in the given order.
+
+    Raises:
+        ModelError: one is out of range or given twice.
+    """
+    found = tuple(normal_axis(a, rank, name) for a in axes)
+    if len(set(found)) != len(found):
+        raise ModelError(f"{name} {list(axes)} names a dimension twice")
+    return found
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that all SHAPES broadcast to, as in numpy.
+
+    Raises:
+        ModelError: they do not broadcast.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    result = []
+    for place in range(rank):
+        sizes = {s[place - rank + len(s)] for s in shapes if place - rank + len(s) >= 0} - {1}
+        if len(sizes) > 1:
+            raise ModelError(
+                f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast: dimensions {sorted(sizes)} meet",
+                hint="Sizes must be equal or 1, aligned from the last dimension.",
+            )
+        result.append(sizes.pop() if sizes else 1)
+    return tuple(result)
+
+
+def one_of(value: str, allowed: Sequence[str], name: str) -> str:
+    """Return VALUE if it is allowed.
+
+    Raises:
+        ModelError: it is not.
+    """
+    if value not in allowed:
+        raise ModelError(f"{name} is '{value}'; the specification allows {', '.join(repr(a) for a in allowed)}")
+    return value
+
+
+def required(values: Sequence[T | None]) -> tuple[T, ...]:
+    """Return operands none of which the operator lets be left out."""
+    found = tuple(v for v in values if v is not None)
+    assert len(found) == len(values), "the shape rule has refused this"
+    return found
+
+
+def first_of(values: Sequence[T | None]) -> T:
+    """Return the first operand, which no operator lets be left out."""
+    assert values[0] is not None, "the shape rule has refused this"
+    return values[0]

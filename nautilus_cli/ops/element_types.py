@@ -1,0 +1,30 @@
+"""Sets of element types as ONNX's type constraints name them, and ONNX's numbers for element types."""
+
+from __future__ import annotations
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, DType
+
+FLOATS = (F16, BF16, F32, F64)
+SIGNED = (I8, I16, I32, I64)
+UNSIGNED = (U8, U16, U32, U64)
+INTEGERS = (*SIGNED, *UNSIGNED)
+NUMERIC = (*FLOATS, *INTEGERS)
+ALL = (*NUMERIC, BOOL)
+INDICES = (I32, I64)
+
+ONNX_NUMBERS = {F32: 1, U8: 2, I8: 3, U16: 4, I16: 5, I32: 6, I64: 7, BOOL: 9, F16: 10, F64: 11, U32: 12, U64: 13, BF16: 16}
+"""Source: onnx.proto, TensorProto.DataType."""
+
+_BY_NUMBER = {number: dtype for dtype, number in ONNX_NUMBERS.items()}
+
+
+def dtype_from_onnx(number: int) -> DType:
+    """Return the element type with this number in TensorProto.DataType.
+
+    Raises:
+        ModelError: it is not supported.
+    """
+    if number not in _BY_NUMBER:
+        raise ModelError(f"element type number {number} is not supported", hint=f"Supported: {', '.join(d.name for d in ONNX_NUMBERS)}.")
+    return _BY_NUMBER[number]

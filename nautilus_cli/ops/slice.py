@@ -1,0 +1,114 @@
+"""Slice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.index_map import sliced
+from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
+from nautilus_cli.ops.element_types import ALL, INDICES
+from nautilus_cli.ops.spec import Inference, Movement, MovementContext, Operator, Piece
+
+
+@dataclass(frozen=True, slots=True)
+class SliceAttrs:
+    """Attributes of Slice: before opset 10 the bounds were attributes."""
+
+    starts: tuple[int, ...] | None = None
+    ends: tuple[int, ...] | None = None
+    axes: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A slice of every dimension, with all defaults and limits resolved.
+
+    Attributes:
+        starts: first element.
+        steps: distance of neighbours; negative runs backwards.
+        extents: number of elements.
+    """
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    extents: tuple[int, ...]
+
+
+def bounds(
+    shape: tuple[int, ...],
+    starts: Sequence[int],
+    ends: Sequence[int],
+    axes: Sequence[int] | None,
+    steps: Sequence[int] | None,
+) -> Bounds:
+    """Return what a slice of a tensor of SHAPE takes.
+
+    Raises:
+        ModelError: lengths differ, a step is 0, or an axis is out of range.
+    """
+    axes = tuple(range(len(starts))) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        lengths = f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)}"
+        raise ModelError(f"starts, ends, axes and steps have {lengths} elements; the specification requires equally many")
+    if 0 in steps:
+        raise ModelError(f"steps are {list(steps)}; the specification does not allow 0")
+    first, step, extent = [0] * len(shape), [1] * len(shape), list(shape)
+    for axis, b, e, s in zip(normal_axes(axes, len(shape)), starts, ends, steps, strict=True):
+        taken = range(*slice(b, e, s).indices(shape[axis]))  # Python clamps as the specification does
+        first[axis], step[axis], extent[axis] = (taken.start if len(taken) else 0), s, len(taken)
+    return Bounds(tuple(first), tuple(step), tuple(extent))
+
+
+def _given(attrs: SliceAttrs, constants: Sequence[np.ndarray | None], types: Sequence[TensorType | None], shape: tuple[int, ...]) -> Bounds:
+    """Read the bounds from the operands, or from the attributes of old opsets."""
+    if attrs.starts is not None and attrs.ends is not None:
+        return bounds(shape, attrs.starts, attrs.ends, attrs.axes, None)
+    arrays = [optional_contents(constants, types, i, n) for i, n in ((1, "starts"), (2, "ends"), (3, "axes"), (4, "steps"))]
+    starts, ends, axes, steps = (None if a is None else integers(a) for a in arrays)
+    if starts is None or ends is None:
+        raise ModelError("operands 'starts' and 'ends' are missing; the specification requires them")
+    return bounds(shape, starts, ends, axes, steps)
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 1, 5)
+    data = operand(inference, 0, "data", ALL)
+    for index, name in enumerate(("starts", "ends", "axes", "steps"), 1):
+        optional_operand(inference, index, name, INDICES)
+    return (TensorType(data.dtype, _given(inference.attrs, inference.constants, inference.types, data.static).extents),)
+
+
+def _evaluate(attrs: SliceAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    data = first_of(arrays)
+    types = [None if a is None else TensorType(dtype_of(a), a.shape) for a in arrays]
+    found = _given(attrs, arrays, types, data.shape)
+    for axis, (first, step, extent) in enumerate(zip(found.starts, found.steps, found.extents, strict=True)):
+        end: int | None = first + step * extent
+        data = (
+            data[(slice(None),) * axis + (slice(first, None if end is not None and end < 0 else end, step),)]
+            if extent
+            else data.take([], axis)
+        )
+    return (data,)
+
+
+def _pieces(context: MovementContext) -> tuple[Piece, ...]:
+    data = first_of(context.types)
+    found = _given(context.attrs, context.constants, context.types, data.static)
+    return (Piece(0, sliced(data.static, found.starts, found.steps, found.extents)),)
+
+
+OPERATOR = Operator(
+    name="Slice",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=Movement(_pieces),
+    source="ONNX 28, Slice-13",
+    attributes=SliceAttrs,
+)
