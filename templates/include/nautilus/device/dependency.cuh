@@ -1,0 +1,23 @@
+// Programmatic dependent launch: overlap of a kernel's start with the end of the one before it. Nothing below sm_90.
+#pragma once
+
+#include <nautilus/device/platform.cuh>
+
+namespace nautilus::device {
+
+// Waits until the kernels before this one have finished and their writes are visible. Every kernel of a chain calls it before its
+// first access to memory that another kernel writes: ordering is not transitive otherwise.
+NAUTILUS_DEVICE void dependency_wait() {
+#if !defined(NAUTILUS_EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Allows the next kernel to start; best after the main loop, since waiting blocks hold shared memory.
+NAUTILUS_DEVICE void dependency_trigger() {
+#if !defined(NAUTILUS_EMULATED) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+}  // namespace nautilus::device

@@ -1,0 +1,80 @@
+// What kernel text sees of the emulator: a few structs and functions, no system header, so that it compiles fast.
+// The definitions are in templates/emulator and are compiled once.
+#pragma once
+
+#include <nautilus/device/platform.cuh>
+
+namespace nautilus::emulated {
+
+using device::Site;
+
+struct Index3 {
+    unsigned x, y, z;
+};
+
+// The part of a thread that kernel text reads directly.
+struct ThreadView {
+    Index3 index;
+    unsigned linear_index;
+    unsigned lane;
+};
+
+// The part of a block that kernel text reads directly.
+struct BlockView {
+    Index3 index;
+    Index3 extent;
+    Index3 grid_extent;
+    unsigned char *shared;
+    unsigned shared_bytes;
+};
+
+// Every emulated thread runs on a stack of this size, aligned to it, whose highest bytes are a StackTop.
+constexpr unsigned long kStackBytes = 64 * 1024;
+
+struct StackTop {
+    ThreadView *thread;
+    BlockView *block;
+};
+
+// Found from the stack pointer: thread-local storage would not do, since a thread may block on one call and resume on another stack.
+NAUTILUS_DEVICE const StackTop &stack_top() {
+    unsigned long stack_pointer;
+    asm("movq %%rsp, %0" : "=r"(stack_pointer));
+    return *reinterpret_cast<const StackTop *>((stack_pointer | (kStackBytes - 1)) + 1 - sizeof(StackTop));
+}
+
+NAUTILUS_DEVICE const ThreadView &current_thread() { return *stack_top().thread; }
+NAUTILUS_DEVICE const BlockView &current_block() { return *stack_top().block; }
+
+// Stops the launch with an error of the calling thread.
+[[noreturn]] void fail(const char *message, Site site);
+// Stops the launch: ADDRESS is not aligned for an access of BYTES.
+[[noreturn]] void fail_misaligned(const char *operation, const void *address, unsigned bytes, Site site);
+
+// Barrier ID; THREADS 0 stands for the whole block. Without WAIT the thread arrives and goes on.
+void barrier(unsigned id, unsigned threads, bool wait, Site site);
+
+// Lets other threads run; returns at once where no other thread can.
+void yield();
+
+// Combines what the lanes of MASK deposited: LANES[i] is the payload of lane i. Runs once, on the stack of the last lane.
+using Combine = void (*)(void **lanes, unsigned mask);
+
+// Waits until every lane of MASK has called with the same NAME, COMBINE and SITE, then returns with the payloads combined.
+void rendezvous(unsigned mask, const char *name, void *payload, Combine combine, Site site);
+
+// cp.async of BYTES, of which the last BYTES - SOURCE_BYTES become zero.
+void copy_async(void *destination, const void *source, unsigned bytes, unsigned source_bytes, Site site);
+void copy_async_commit();
+void copy_async_wait(unsigned groups_in_flight);
+
+// Offset of POINTER in the dynamic shared memory; fails where it is outside.
+unsigned shared_offset(const void *pointer, Site site);
+// Checks that BYTES at POINTER are in the dynamic shared memory.
+void check_shared(const void *pointer, unsigned bytes, const char *operation, Site site);
+
+NAUTILUS_DEVICE void check_alignment(const char *operation, const void *address, unsigned bytes, Site site) {
+    if (__builtin_expect((reinterpret_cast<unsigned long>(address) & (bytes - 1)) != 0, 0)) fail_misaligned(operation, address, bytes, site);
+}
+
+}  // namespace nautilus::emulated
