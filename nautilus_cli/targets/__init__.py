@@ -1,1 +1,1 @@
-
+"""GPU architectures, and the emulator, as data."""

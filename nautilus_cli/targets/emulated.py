@@ -17,5 +17,5 @@ TARGET = Target(
     l2_bytes=32 * 1024 * 1024,
     memory_bytes_per_us=20_000,
     is_emulated=True,
-    source="Limits of a block and of a multiprocessor as for sm_90a; cache and bandwidth: round numbers of a desktop CPU, for ranking only.",
+    source="Limits of a block and of a multiprocessor as for sm_90a; cache and bandwidth: round numbers of a desktop CPU, for ranking.",
 )

@@ -16,5 +16,5 @@ TARGET = Target(
     l2_bytes=40 * 1024 * 1024,
     memory_bytes_per_us=2_039_000,
     has_dependent_launch=False,
-    source="CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability; NVIDIA A100 datasheet (80 GB SXM).",
+    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA A100 datasheet (80 GB SXM).",
 )

@@ -16,5 +16,5 @@ TARGET = Target(
     l2_bytes=6 * 1024 * 1024,
     memory_bytes_per_us=600_000,
     has_dependent_launch=False,
-    source="CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability; NVIDIA A10 datasheet and the GA102 white paper.",
+    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA A10 datasheet and the GA102 white paper.",
 )

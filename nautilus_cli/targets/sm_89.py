@@ -16,5 +16,5 @@ TARGET = Target(
     l2_bytes=96 * 1024 * 1024,
     memory_bytes_per_us=864_000,
     has_dependent_launch=False,
-    source="CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability; NVIDIA L40S datasheet and the Ada white paper.",
+    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA L40S datasheet and the Ada white paper.",
 )

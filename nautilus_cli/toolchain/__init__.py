@@ -1,1 +1,1 @@
-
+"""Compilers and their cache; the only package that calls them."""

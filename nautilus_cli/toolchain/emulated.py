@@ -1,0 +1,56 @@
+"""Kernels to an emulated image: an x86-64 shared library that fills the driver table.
+
+Several kernels share a translation unit, because parsing the headers costs more than a kernel does. How kernels are grouped
+depends on their order alone, so the same kernels give the same bytes whatever the number of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+
+from nautilus_cli.toolchain import host_compiler
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.toolchain.includes import IncludeScanner
+from nautilus_cli.toolchain.pool import run_all
+from nautilus_cli.toolchain.sources import KernelSource
+
+KERNELS_PER_UNIT = 24
+
+
+def units(kernels: Sequence[KernelSource]) -> list[Sequence[KernelSource]]:
+    """Return the kernels in even groups of at most KERNELS_PER_UNIT, in order; at least two groups where there are two kernels."""
+    count = max(-(-len(kernels) // KERNELS_PER_UNIT), min(2, len(kernels)))
+    bounds = [len(kernels) * i // count for i in range(count + 1)] if count else [0]
+    return [kernels[first:last] for first, last in pairwise(bounds)]
+
+
+def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Callable[[int], None] = lambda _: None) -> bytes:
+    """Return the image of the kernels.
+
+    Args:
+        kernels: with distinct symbols.
+        store: where objects and images are kept.
+        jobs: compilers at once.
+        advance: told the number of kernels that have just been compiled.
+
+    Raises:
+        ToolchainError: there is no C++ compiler, or it refuses a kernel.
+    """
+    scanner = IncludeScanner(host_compiler.include_folders())
+
+    def compile_unit(unit: Sequence[KernelSource]) -> tuple[bytes, ...]:
+        # The line directive gives messages the kernel's own file and line.
+        text = "\n".join(f'#line 1 "{kernel.symbol}.cu"\n{kernel.text}' for kernel in unit)
+        content = host_compiler.compile_object(text, store, scanner=scanner)
+        advance(len(unit))
+        return (content,)
+
+    # The runtime is one more unit: on a cold cache it compiles beside the kernels.
+    work: list[Callable[[], tuple[bytes, ...]]] = [
+        partial(host_compiler.runtime_objects, store),
+        *(partial(compile_unit, unit) for unit in units(kernels)),
+    ]
+    objects = run_all(lambda task: task(), work, jobs)
+    return host_compiler.link_image([content for group in objects for content in group], store)
