@@ -1,0 +1,123 @@
+"""Rewriting a frozen graph: substitute values and nodes, order nodes, drop what nobody reads.
+
+A node that changes is built anew, but the values it computes stay the same objects, so one replacement never cascades
+through the rest of the graph: every function here is linear in the number of edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.graph import Graph, Node, Value
+
+NO_NODES: Mapping[Node, Sequence[Node]] = {}
+NO_VALUES: Mapping[Value, Value] = {}
+
+
+def substitute(graph: Graph, *, values: Mapping[Value, Value] = NO_VALUES, nodes: Mapping[Node, Sequence[Node]] = NO_NODES) -> Graph:
+    """Return GRAPH with each node of NODES replaced by a sequence of nodes, and each value of VALUES read as another.
+
+    Substitutes are followed to their end (a to b, b to c reads a as c), in the new nodes too. New nodes stand where the old one
+    stood; where that breaks the order (a value moved earlier or later), the result is sorted. Nothing is pruned.
+
+    Raises:
+        InternalError: the substitutes of a value lead back to it, or the result is cyclic.
+    """
+    ends = _ends(values)
+    kept: list[Node] = []
+    for old in graph.nodes:
+        for node in nodes.get(old, (old,)):
+            kept.append(_reading(node, ends))
+    outputs = tuple((name, ends.get(value, value)) for name, value in graph.outputs)
+    return replace(graph, nodes=sort(kept), outputs=outputs)
+
+
+def prune(graph: Graph) -> Graph:
+    """Return GRAPH without nodes whose results nobody reads; last results that nobody reads, of a node that stays, become None."""
+    live = set(graph.output_values())
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        read = [number for number, value in enumerate(node.outputs) if value in live]
+        if not read:
+            continue
+        live.update(node.operands())
+        # Only the last ones: an unread result between others (of Split) still decides where its neighbours begin.
+        outputs = tuple(value if number <= read[-1] else None for number, value in enumerate(node.outputs))
+        kept.append(node if outputs == node.outputs else replace(node, outputs=outputs))
+    kept.reverse()
+    return graph if tuple(kept) == graph.nodes else replace(graph, nodes=tuple(kept))
+
+
+def retarget(nodes: Iterable[Node], results: Mapping[Value, Value]) -> tuple[Node, ...]:
+    """Return NODES computing, in place of each key of RESULTS, the value it maps to.
+
+    So a replacement keeps the values that it replaces, and with them the tensors they equal: nothing else needs to change.
+    """
+    return tuple(
+        replace(
+            node,
+            inputs=tuple(None if v is None else results.get(v, v) for v in node.inputs),
+            outputs=tuple(None if v is None else results.get(v, v) for v in node.outputs),
+        )
+        if any(v in results for v in (*node.operands(), *node.results()))
+        else node
+        for node in nodes
+    )
+
+
+def sort(nodes: Iterable[Node]) -> tuple[Node, ...]:
+    """Return NODES in topological order, as close to the given one as that allows (unchanged where it is one already).
+
+    Raises:
+        InternalError: they are cyclic.
+    """
+    nodes = tuple(nodes)
+    producer = {value: number for number, node in enumerate(nodes) for value in node.results()}
+    sources = [{producer[v] for v in node.operands() if v in producer} for node in nodes]
+    if all(source < number for number, needed in enumerate(sources) for source in needed):
+        return nodes
+    readers: list[list[int]] = [[] for _ in nodes]
+    for number, needed in enumerate(sources):
+        for source in needed:
+            readers[source].append(number)
+    waiting = [len(needed) for needed in sources]
+    ready = [number for number, count in enumerate(waiting) if count == 0]
+    heapify(ready)
+    order: list[Node] = []
+    while ready:
+        number = heappop(ready)
+        order.append(nodes[number])
+        for reader in readers[number]:
+            waiting[reader] -= 1
+            if waiting[reader] == 0:
+                heappush(ready, reader)
+    if len(order) < len(nodes):
+        stuck = next(node for node, count in zip(nodes, waiting, strict=True) if count)
+        raise InternalError(f"the graph is cyclic at {stuck.op}", where=", ".join(stuck.origin) or None)
+    return tuple(order)
+
+
+def _reading(node: Node, ends: Mapping[Value, Value]) -> Node:
+    """Return NODE with its inputs substituted; NODE itself where none is."""
+    if not any(v in ends for v in node.operands()):
+        return node
+    return replace(node, inputs=tuple(None if v is None else ends.get(v, v) for v in node.inputs))
+
+
+def _ends(values: Mapping[Value, Value]) -> dict[Value, Value]:
+    """Follow every chain of substitutes to its end, each link once."""
+    ends: dict[Value, Value] = {}
+    for start in values:
+        chain = []
+        value = start
+        while value in values and value not in ends:
+            chain.append(value)
+            ends[value] = value  # marks the chain under way: meeting it again is a cycle
+            value = values[value]
+        if value in chain:
+            raise InternalError("the substitutes of a value lead back to it", where=value.tensor)
+        ends.update(dict.fromkeys(chain, ends.get(value, value)))
+    return ends

@@ -1,0 +1,157 @@
+"""Builds graphs: infers types, folds constants, keeps provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
+from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ops.folding import fold
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Inference, Operator
+
+MAX_TENSOR_BYTES = 1 << 38
+"""256 GiB: more than the memory of any supported device, so a tensor above it is a mistake or an attack."""
+
+
+class GraphBuilder:
+    """Appends nodes one by one; each is typed by its operator's shape rule.
+
+    Implements `ops.spec.Emitter`, so a decomposition can write into it.
+
+    Attributes:
+        nodes: what was appended so far.
+        origin: ONNX nodes that the next nodes come from.
+        folds: whether operators of constants become constants.
+    """
+
+    def __init__(self, *, known: Mapping[str, Operator] | None = None, origin: tuple[str, ...] = (), folds: bool = True) -> None:
+        self.nodes: list[Node] = []
+        self.origin = origin
+        self.folds = folds
+        self._known = operators() if known is None else known
+        self._inputs: list[tuple[str, Value]] = []
+
+    def input(self, name: str, type_: TensorType) -> Value:
+        """Declare a run-time input."""
+        value = Value(check_size(type_, f"input {name!r}"), tensor=name)
+        self._inputs.append((name, value))
+        return value
+
+    def constant(self, array: np.ndarray, tensor: str | None = None) -> Value:
+        """Return a constant value; TENSOR is the ONNX tensor that it equals."""
+        return Value(TensorType(dtype_of(array), array.shape), tensor=tensor, constant=array)
+
+    def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
+        """Append a node with one output and return it; OVERRIDES set fields of the operator's attribute dataclass."""
+        (value,) = self.apply(op, inputs, attrs, **overrides)
+        assert value is not None
+        return value
+
+    def apply(
+        self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, *, outputs: Sequence[str | None | bool] = (None,), **overrides: Any
+    ) -> tuple[Value | None, ...]:
+        """Append a node and return its outputs.
+
+        Args:
+            op: operator.
+            inputs: operands; None where one is left out.
+            attrs: attribute dataclass; None for the operator's defaults.
+            outputs: for each result the ONNX tensor that it equals, None where it equals none, False where it is not wanted.
+            overrides: fields of the attribute dataclass.
+
+        Raises:
+            ModelError: the operator is unknown, or operands or attributes do not fit it; names the ONNX node.
+        """
+        operator = self.operator(op)
+        attrs = self.attributes(operator, attrs, overrides)
+        inputs = tuple(inputs)
+        types = self.infer(operator, attrs, inputs, len(outputs))
+        with _Place(self.place(op)):
+            constants = fold(operator, attrs, inputs, types) if self.folds else None
+        results = tuple(
+            None if tensor is False else Value(type_, tensor=tensor or None, constant=None if constants is None else constants[number])  # type: ignore[arg-type]
+            for number, (tensor, type_) in enumerate(zip(outputs, types, strict=True))
+        )
+        if constants is None:
+            self.nodes.append(Node(op, inputs, results, attrs, self.origin))
+        return results
+
+    def operator(self, op: str) -> Operator:
+        """Return the operator of this name."""
+        if op not in self._known:
+            raise ModelError(f"operator {op!r} is not supported", where=self.place(op), hint=nearest(op, self._known))
+        return self._known[op]
+
+    def attributes(self, operator: Operator, attrs: object | None, overrides: Mapping[str, Any]) -> object:
+        """Return the attribute dataclass with OVERRIDES; None stands for the defaults."""
+        try:
+            return operator.attributes(**overrides) if attrs is None else replace(attrs, **overrides) if overrides else attrs  # type: ignore[type-var]
+        except TypeError as error:
+            raise InternalError(f"attributes {sorted(overrides)} do not fit: {error}", where=self.place(operator.name)) from error
+
+    def infer(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
+        """Return the types of the results, checked for number and size."""
+        place = self.place(operator.name)
+        with _Place(place):
+            types = infer_types(operator, attrs, inputs, outputs)
+        if len(types) < outputs:
+            raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
+        return tuple(check_size(type_, place) for type_ in types[:outputs])
+
+    def place(self, op: str) -> str:
+        """Return where an error is: the ONNX node at hand."""
+        return f"node {', '.join(map(repr, self.origin))} ({op})" if self.origin else op
+
+    def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
+        """Return the finished graph."""
+        return Graph(tuple(self._inputs), tuple(outputs), tuple(self.nodes))
+
+
+def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None], outputs: int) -> tuple[TensorType, ...]:
+    """Apply an operator's shape rule to values."""
+    types = tuple(None if v is None else v.type for v in inputs)
+    constants = tuple(None if v is None else v.constant for v in inputs)
+    return operator.infer(Inference(attrs, types, constants, outputs))
+
+
+def check_size(type_: TensorType, place: str) -> TensorType:
+    """Return the type if a tensor of it can exist.
+
+    Raises:
+        ModelError: a dimension is negative, or the tensor is larger than MAX_TENSOR_BYTES.
+    """
+    if any(dim < 0 for dim in type_.static):
+        raise ModelError(f"the result's type {type_} has a negative dimension", where=place)
+    if type_.bytes > MAX_TENSOR_BYTES:
+        raise ModelError(
+            f"a tensor of type {type_} takes {type_.bytes} bytes", where=place, hint=f"The limit is {MAX_TENSOR_BYTES} bytes (256 GiB)."
+        )
+    return type_
+
+
+class _Place:
+    """Adds the node to what an operator's rules raise.
+
+    The rules run on operands and attributes that nobody has checked yet, so whatever they stumble over is the model's fault.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if isinstance(error, NautilusError):
+            error.where = error.where or self._place
+        elif isinstance(error, MemoryError):
+            raise ModelError("needs more memory than there is", where=self._place) from error
+        elif isinstance(error, Exception):
+            detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise ModelError(f"operands or attributes do not fit the operator ({detail})", where=self._place) from error
