@@ -1,1 +1,1 @@
-
+"""Rewrite rules, one file each."""

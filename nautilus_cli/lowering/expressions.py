@@ -1,0 +1,183 @@
+"""From nodes of a group to an expression: what a kernel computes at one coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Step, Store
+from nautilus_cli.ir.graph import Group, Node, Value
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, physical
+from nautilus_cli.ir.types import BOOL, DType
+from nautilus_cli.lowering.slots import PackedWeight, Slots
+from nautilus_cli.ops.movement import is_transparent, pieces, step_through
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Cast, Movement, Pointwise
+
+UNIFORM_ELEMENTS = 4096
+"""Constants up to this many elements are looked at for being one repeated scalar, which then needs no load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that the kernel hands to an expression.
+
+    Attributes:
+        index: number of the parameter.
+        map: the only map at which the kernel has it: from the iteration coordinates to the value's linear index.
+    """
+
+    index: int
+    map: IndexMap
+
+
+class ExpressionBuilder:
+    """Builds one expression of a group's kernel.
+
+    Args:
+        group: the group; its nodes are evaluated, all else is loaded.
+        slots: the kernel's pointer arguments.
+        leaves: the values that the kernel hands in.
+        packed: constants that are read in a packed form: the weight and the map from the iteration coordinates to its offset.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        slots: Slots,
+        leaves: Mapping[Value, Leaf] | None = None,
+        packed: Mapping[Value, tuple[PackedWeight, IndexMap]] | None = None,
+    ) -> None:
+        self._producers: dict[Value, Node] = {v: node for node in group.nodes for v in node.results()}
+        self._slots = slots
+        self._leaves = leaves or {}
+        self._packed = packed or {}
+        self._steps: list[Step] = []
+        self._known: dict[Step, int] = {}
+        self._built: dict[tuple[Value, IndexMap], int] = {}
+        self._stores: list[Store] = []
+
+    def expression(self, results: Iterable[int] = ()) -> Expression:
+        """Return what was built, with the steps RESULTS handed back to the kernel."""
+        return Expression(tuple(self._steps), tuple(results), tuple(self._stores))
+
+    def store(self, value: Value, index_map: IndexMap, leaves_graph: bool) -> None:
+        """Compute VALUE at INDEX_MAP and write it: in its own order, or in ONNX order where it LEAVES_GRAPH."""
+        step = self.value(value, index_map)
+        order = None if leaves_graph else value.order
+        target = compose(index_map, physical(value.type.static, order))
+        self._stores.append(Store(step, self._slots.number(value), value.type.dtype, target))
+
+    def value(self, value: Value, index_map: IndexMap) -> int:
+        """Return the step that is VALUE's element at INDEX_MAP (iteration coordinates to VALUE's row-major linear index)."""
+        key = (value, index_map)
+        if key not in self._built:
+            self._built[key] = self._compute(value, index_map)
+        return self._built[key]
+
+    def constant(self, scalar: float | int | bool, dtype: DType) -> int:
+        """Return the step of a scalar."""
+        return self._step(scalar_constant(scalar, dtype))
+
+    def apply(self, function: str, operands: tuple[int, ...], dtype: DType) -> int:
+        """Return the step that applies a device function."""
+        return self._step(Apply(function, operands, dtype))
+
+    def parameter(self, index: int, dtype: DType) -> int:
+        """Return the step of a value that the kernel hands in."""
+        return self._step(Parameter(index, dtype))
+
+    def _step(self, step: Step) -> int:
+        if step not in self._known:
+            self._known[step] = len(self._steps)
+            self._steps.append(step)
+        return self._known[step]
+
+    def _compute(self, value: Value, index_map: IndexMap) -> int:
+        leaf = self._leaves.get(value)
+        if leaf is not None:
+            if leaf.map != index_map:
+                raise InternalError(f"a fused value is needed at {index_map}, but the kernel has it at {leaf.map}", where=value.tensor)
+            return self.parameter(leaf.index, value.type.dtype.compute)
+        if value in self._packed:
+            weight, packed_map = self._packed[value]
+            return self._step(Load(self._slots.number(weight), value.type.dtype, packed_map))
+        if value.constant is not None:
+            scalar = uniform_scalar(value.constant)
+            if scalar is not None:
+                return self.constant(scalar, value.type.dtype.compute)
+        node = self._producers.get(value)
+        if node is None or value.constant is not None:
+            offset = compose(index_map, physical(value.type.static, value.order))
+            return self._step(Load(self._slots.number(value), value.type.dtype, offset))
+        lowering = operators()[node.op].lowering
+        if isinstance(lowering, Movement):
+            return self._movement(node, value, index_map)
+        if isinstance(lowering, Pointwise):
+            return self._pointwise(node, value, index_map, lowering)
+        if isinstance(lowering, Cast):
+            return self._cast(node, value, index_map)
+        raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
+
+    def _movement(self, node: Node, value: Value, index_map: IndexMap) -> int:
+        if is_transparent(node):
+            operand, inner = step_through(node, value)
+            return self.value(operand, compose(index_map, inner))
+        parts = pieces(node, value)
+        result: int | None = None
+        for piece in reversed(parts):
+            operand_value = None if piece.operand is None else node.inputs[piece.operand]
+            there = compose(index_map, piece.map)
+            if operand_value is None:
+                step = self.constant(0, value.type.dtype.compute)
+            else:
+                step = self.value(operand_value, there)
+            if result is not None and there.is_guarded:
+                inside = self._step(Inside(there))
+                step = self.apply("where", (inside, step, result), value.type.dtype.compute)
+            result = step
+        assert result is not None
+        return result
+
+    def _pointwise(self, node: Node, value: Value, index_map: IndexMap, lowering: Pointwise) -> int:
+        shape = value.type.static
+        operands = [self.value(v, compose(index_map, broadcast(v.type.static, shape))) for v in node.operands()]
+        dtype = value.type.dtype.compute
+        types = tuple(v.type for v in node.operands())
+        constants = lowering.constants(node.attrs, types) if lowering.constants is not None else ()
+        scalars = [self.constant(c, types[0].dtype.compute) for c in constants]
+        if lowering.fold:
+            result = operands[0]
+            for operand in operands[1:]:
+                result = self.apply(lowering.function, (result, operand, *scalars), dtype)
+            return result
+        return self.apply(lowering.function, (*operands, *scalars), dtype)
+
+    def _cast(self, node: Node, value: Value, index_map: IndexMap) -> int:
+        operand = node.inputs[0]
+        assert operand is not None
+        step = self.value(operand, compose(index_map, broadcast(operand.type.static, value.type.static)))
+        source, target = operand.type.dtype.compute, value.type.dtype
+        return step if source == target else self.apply(f"cast_{source}_{target}", (step,), target.compute)
+
+
+def scalar_constant(scalar: float | int | bool, dtype: DType) -> Constant:
+    """Return a scalar as an expression constant of a compute type."""
+    if dtype.is_float:
+        return Constant(float(scalar).hex() if np.isfinite(scalar) else str(float(scalar)), dtype)
+    return Constant(str(int(bool(scalar)) if dtype == BOOL else int(scalar)), dtype)
+
+
+def uniform_scalar(array: np.ndarray) -> float | int | bool | None:
+    """Return the one value that every element of a small constant has, bit for bit, or None."""
+    if array.size == 0 or array.size > UNIFORM_ELEMENTS:
+        return None
+    flat = np.ascontiguousarray(array).reshape(-1)
+    raw = flat.view(np.uint8).reshape(array.size, -1)
+    if not (raw == raw[0]).all():
+        return None
+    scalar: float | int | bool = flat[0].item() if flat.dtype.kind != "V" else float(flat[0])
+    return scalar

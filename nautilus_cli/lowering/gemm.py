@@ -1,0 +1,107 @@
+"""Matrix products: MatMul with whatever was fused before and after it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from nautilus_cli.ir.expression import Expression, Load
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
+from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels.gemm import Problem
+from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
+from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.slots import PackedWeight, Slots
+
+WIDTH = 4
+"""Widest vector, in elements, for which the contiguous coordinate of an operand is chosen."""
+
+
+def lower(lowering: Lowering) -> Lowered:
+    """Batch dimensions join into one; they join m where B has none, so that small batches fill tiles."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    a, b = anchor.inputs[0], anchor.inputs[1]
+    assert a is not None and b is not None
+    (result,) = anchor.results()
+    *batch, m, n = result.type.static
+    k = a.type.static[-1]
+    rank = len(batch)
+    shared = prod(b.type.static[:-2]) == 1
+    batch_dims, m_dims = ([], list(range(rank + 1))) if shared else (list(range(rank)), [rank])
+    b_batch = [1] * rank if shared else batch
+    a_map = broadcast(a.type.static, (*batch, m, k))
+    b_map = broadcast(b.type.static, (*b_batch, k, n))
+    b_batch_dims = list(range(rank))
+
+    slots = Slots()
+    a_last, a_expression = operand(
+        lowering, slots, a, regroup(a_map, [batch_dims, m_dims, [rank + 1]]), regroup(a_map, [batch_dims, [rank + 1], m_dims])
+    )
+    b_last, b_expression = operand(
+        lowering, slots, b, regroup(b_map, [b_batch_dims, [rank + 1], [rank]]), regroup(b_map, [b_batch_dims, [rank], [rank + 1]])
+    )
+    walk = regroup(identity(result.type.static), [batch_dims, m_dims, [rank + 1]])
+    epilogue = epilogue_expression(lowering, slots, result, walk)
+    problem = Problem(
+        batch=1 if shared else prod(batch),
+        m=prod(batch) * m if shared else m,
+        n=n,
+        k=k,
+        a_k_last=a_last,
+        b_k_last=b_last,
+        accumulate=accumulator(result.type.dtype),
+    )
+    return Lowered(family="gemm", problem=problem, functors=(("A", a_expression), ("B", b_expression), ("Epilogue", epilogue)), slots=slots)
+
+
+def accumulator(dtype: DType) -> DType:
+    """Return the type in which products are summed: fp32 for 16-bit floats, else the compute type."""
+    return F32 if dtype.is_float and dtype.bits <= 32 else dtype.compute
+
+
+def operand(lowering: Lowering, slots: Slots, value: Value, k_last: IndexMap, k_first: IndexMap) -> tuple[bool, Expression]:
+    """Return whether k is the last coordinate of the operand's functor, and its expression: the choice by consecutive memory.
+
+    A constant is packed with k last. K_LAST and K_FIRST map the functor's coordinates to VALUE's linear index.
+    """
+    behind = constant_behind(value, lowering.transparent())
+    if behind is not None:
+        source, to_source = behind
+        weight, packed_map = pack_rows(source, compose(k_last, to_source), "gemm_nk")
+        return True, packed_expression(weight, packed_map, value, slots)
+
+    def build(index_map: IndexMap, into: Slots) -> Expression:
+        builder = ExpressionBuilder(lowering.group, into)
+        return builder.expression((builder.value(value, index_map),))
+
+    widths = {last: _width(build(index_map, Slots())) for last, index_map in ((True, k_last), (False, k_first))}
+    last = widths[True] >= widths[False]
+    return last, build(k_last if last else k_first, slots)
+
+
+def packed_expression(weight: PackedWeight, index_map: IndexMap, value: Value, slots: Slots) -> Expression:
+    """Return the expression that only loads a packed constant."""
+    return Expression((Load(slots.number(weight), value.type.dtype, index_map),), (0,))
+
+
+def _width(expression: Expression) -> int:
+    """Return the widest vector of the expression's largest load."""
+    loads = [s for s in expression.steps if isinstance(s, Load) and not s.map.is_uniform_last()]
+    return min((load.map.contiguous_width(WIDTH) for load in loads), default=WIDTH)
+
+
+def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: IndexMap) -> Expression:
+    """Return the expression that finishes the accumulator and stores the group's outputs.
+
+    Args:
+        result: the anchor's result, handed in as parameter 0.
+        walk: from the kernel's coordinates to RESULT's linear index, which all outputs share.
+    """
+    builder = ExpressionBuilder(lowering.group, slots, {result: Leaf(0, walk)})
+    for value in lowering.group.outputs:
+        builder.store(value, walk, value in lowering.leaving)
+    return builder.expression()
+
+

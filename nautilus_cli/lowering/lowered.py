@@ -1,0 +1,55 @@
+"""A group as a kernel without a schedule: what every family's lowering returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.ir.graph import Group, Node, Value
+from nautilus_cli.lowering.slots import Slots
+from nautilus_cli.ops.movement import is_transparent
+
+INDEX_32_LIMIT = 2**31 - 2**16
+"""Most elements of a tensor that 32-bit indices reach; the rest is room for a tile that runs over the edge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """A kernel whose schedule is still open.
+
+    Attributes:
+        family: kernel family.
+        problem: its problem dataclass.
+        functors: (name, expression) for the stub.
+        slots: what its pointers refer to.
+    """
+
+    family: str
+    problem: Any
+    functors: tuple[tuple[str, Expression | RowProgram], ...]
+    slots: Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Lowering:
+    """A group on its way to a kernel.
+
+    Attributes:
+        group: the group.
+        leaving: values that are graph outputs: stored in ONNX order.
+    """
+
+    group: Group
+    leaving: frozenset[Value]
+
+    def transparent(self) -> dict[Value, Node]:
+        """Return the transparent movement of the group, by result."""
+        return {v: node for node in self.group.nodes if is_transparent(node) for v in node.results()}
+
+
+def index_bits(slots: Slots, counts: Iterable[int]) -> int:
+    """Return the width of indices: 32 bits where every tensor and iteration count allows it."""
+    sizes = [v.type.elements for v in slots.referents if isinstance(v, Value)] + list(counts)
+    return 64 if max(sizes, default=0) > INDEX_32_LIMIT else 32

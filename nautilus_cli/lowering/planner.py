@@ -1,0 +1,196 @@
+"""From a fused graph to a plan: a kernel for every group, a schedule for every kernel, a place for every tensor."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from nautilus_cli.errors import InternalError, NautilusError
+from nautilus_cli.ir.graph import FusedGraph, Group, Value
+from nautilus_cli.kernels.base import Choose, KernelRequest
+from nautilus_cli.kernels.registry import families
+from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, row
+from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
+from nautilus_cli.lowering.memory import Interval, place
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
+from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
+from nautilus_cli.ops.movement import is_movement
+from nautilus_cli.targets.base import Target
+
+LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
+    "conv": conv.lower,
+    "gather": gather.lower,
+    "gemm": gemm.lower,
+    "pointwise": pointwise.lower,
+    "pool": pool.lower,
+    "row": row.lower,
+}
+
+
+def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
+    """Lower every group in order.
+
+    Args:
+        fused: the fused graph, with static shapes.
+        target: what the kernels will run on.
+        choose: picks the schedule of a problem.
+    """
+    leaving = fused.graph.output_values()
+    kernels: dict[KernelRequest, int] = {}
+    recipes: list[set[str]] = []
+    geometries = []
+    weights = WeightPool()
+    launches: list[tuple[int, Group, tuple[Referent, ...]]] = []
+    for group in fused.groups:
+        if all(prod(v.type.static) == 0 for v in group.outputs):
+            continue  # nothing to store: an empty tensor
+        lowered = _lower(group, leaving)
+        family = families()[lowered.family]
+        schedule = choose(family, lowered.problem, target)
+        request = KernelRequest(
+            family=lowered.family,
+            problem=lowered.problem,
+            schedule=schedule,
+            functors=lowered.functors,
+            pointers=len(lowered.slots.referents),
+            index_bits=index_bits(lowered.slots, (v.type.elements for v in group.outputs)),
+        )
+        if request not in kernels:
+            kernels[request] = len(kernels)
+            geometries.append(family.geometry(lowered.problem, schedule))
+            recipes.append(set())
+        number = kernels[request]
+        referents = tuple(weights.add(r) for r in lowered.slots.referents)
+        recipes[number].update(r.recipe for r in referents if isinstance(r, PackedWeight))
+        launches.append((number, group, referents))
+
+    weight_entries, weight_bytes = weights.layout()
+    buffers, arena_bytes = _buffers(fused, launches)
+    places = _Places(fused, buffers, weights)
+    return Plan(
+        target=target.name,
+        inputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.inputs),
+        outputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.outputs),
+        kernels=tuple(
+            Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)))
+            for request, geometry, used in zip(kernels, geometries, recipes, strict=True)
+        ),
+        launches=tuple(
+            Launch(kernel=number, words=tuple(places.word(r) for r in referents), origin=_origin(group), note=_note(group))
+            for number, group, referents in launches
+        ),
+        buffers=tuple(buffers.values()),
+        arena_bytes=arena_bytes,
+        weights=weight_entries,
+        weight_bytes=weight_bytes,
+    )
+
+
+def _lower(group: Group, leaving: frozenset[Value]) -> Lowered:
+    """Lower one group; an error that names no place is given the group's nodes."""
+    try:
+        return LOWERINGS[group.kind](Lowering(group, leaving))
+    except NautilusError as error:
+        if error.where is None:
+            error.where = ", ".join(_origin(group)) or None
+        raise
+
+
+def _origin(group: Group) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for node in group.nodes for name in node.origin))
+
+
+def _note(group: Group) -> str:
+    """Say why a kernel that computes nothing is there."""
+    return "copy" if group.kind == "pointwise" and all(is_movement(node) for node in group.nodes) else ""
+
+
+class WeightPool:
+    """Constants of the plan, each distinct contents once."""
+
+    def __init__(self) -> None:
+        self._by_source: dict[int, PackedWeight] = {}
+        self._by_digest: dict[bytes, PackedWeight] = {}
+        self._tensors: dict[int, list[str]] = {}
+        self._offsets: dict[int, int] = {}
+        self._kept: list[object] = []
+
+    def add(self, referent: Referent) -> Referent:
+        """Return the pooled weight of a constant; other referents are returned as they are."""
+        if isinstance(referent, Value) and referent.constant is not None:
+            key = id(referent.constant)
+            if key not in self._by_source:
+                self._kept.append(referent.constant)  # keeps the id from being taken again
+                self._by_source[key] = self._pooled(PackedWeight(np.ascontiguousarray(referent.constant), "dense", referent.tensor))
+            return self._by_source[key]
+        if isinstance(referent, PackedWeight):
+            return self._pooled(referent)
+        return referent
+
+    def _pooled(self, weight: PackedWeight) -> PackedWeight:
+        digest = hashlib.sha256(weight.array.reshape(-1).view(np.uint8)).digest()
+        pooled = self._by_digest.setdefault(digest, weight)
+        names = self._tensors.setdefault(id(pooled), [])
+        if weight.tensor is not None and weight.tensor not in names:
+            names.append(weight.tensor)
+        return pooled
+
+    def layout(self) -> tuple[tuple[Weight, ...], int]:
+        """Give each weight its offset, in order of first use; return them and the bytes of the section."""
+        entries = []
+        offset = 0
+        for weight in self._by_digest.values():
+            self._offsets[id(weight)] = offset
+            entries.append(Weight(array=weight.array, recipe=weight.recipe, offset=offset, tensors=tuple(self._tensors[id(weight)])))
+            offset += -(-weight.array.nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        return tuple(entries), offset
+
+    def offset(self, weight: PackedWeight) -> int:
+        """Return the byte offset of a pooled weight; after layout()."""
+        return self._offsets[id(weight)]
+
+
+def _buffers(fused: FusedGraph, launches: list[tuple[int, Group, tuple[Referent, ...]]]) -> tuple[dict[Value, Buffer], int]:
+    """Place every stored value that is neither an input nor an output in the arena."""
+    outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
+    first: dict[Value, int] = {}
+    last: dict[Value, int] = {}
+    for number, (_, _, referents) in enumerate(launches):
+        for referent in referents:
+            if isinstance(referent, Value) and referent not in outside:
+                first.setdefault(referent, number)
+                last[referent] = number
+    intervals = [Interval(bytes=v.type.bytes, first=first[v], last=last[v]) for v in first]
+    offsets, total = place(intervals, ALIGNMENT_BYTES)
+    buffers = {
+        v: Buffer(offset=offset, bytes=i.bytes, first=i.first, last=i.last, tensor=v.tensor)
+        for v, i, offset in zip(first, intervals, offsets, strict=True)
+    }
+    return buffers, total
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where everything that a kernel points to lies."""
+
+    fused: FusedGraph
+    buffers: Mapping[Value, Buffer]
+    weights: WeightPool
+
+    def word(self, referent: Referent) -> Word:
+        """Return the argument word of a referent."""
+        if isinstance(referent, Status):
+            return Word(kind="status")
+        if isinstance(referent, PackedWeight):
+            return Word(kind="weights", value=self.weights.offset(referent))
+        for kind, ports in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
+            for index, (_, value) in enumerate(ports):
+                if value is referent:
+                    return Word(kind=kind, index=index)
+        if referent not in self.buffers:
+            raise InternalError("a value that a kernel reads is stored nowhere", where=referent.tensor)
+        return Word(kind="arena", value=self.buffers[referent].offset)

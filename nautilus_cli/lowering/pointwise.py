@@ -1,0 +1,25 @@
+"""Pointwise groups: chains of elementwise work, and copies that movement could not avoid."""
+
+from __future__ import annotations
+
+from nautilus_cli.ir.index_map import permuted, regroup
+from nautilus_cli.kernels.pointwise import Problem
+from nautilus_cli.lowering.expressions import ExpressionBuilder
+from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.slots import Slots
+
+
+def lower(lowering: Lowering) -> Lowered:
+    """Iterate over the first output in its physical order, so that stores are consecutive."""
+    group = lowering.group
+    first = group.outputs[0]
+    order = None if first in lowering.leaving else first.order
+    rank = len(first.type.shape)
+    dims = tuple(range(rank)) if order is None else order
+    walk = regroup(permuted(first.type.static, dims), [list(range(rank))])
+    slots = Slots()
+    builder = ExpressionBuilder(group, slots)
+    for value in group.outputs:
+        builder.store(value, walk, value in lowering.leaving)
+    problem = Problem(elements=first.type.elements)
+    return Lowered(family="pointwise", problem=problem, functors=(("Body", builder.expression()),), slots=slots)

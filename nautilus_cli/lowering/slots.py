@@ -1,0 +1,48 @@
+"""What the pointer arguments of one kernel refer to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.ir.graph import Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedWeight:
+    """A constant in the form in which a kernel reads it.
+
+    Attributes:
+        array: the packed contents, C-contiguous.
+        recipe: name of the packed form.
+        tensor: ONNX tensor that it holds, if known.
+    """
+
+    array: np.ndarray
+    recipe: str
+    tensor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The context's status word."""
+
+
+Referent = Value | PackedWeight | Status
+
+
+class Slots:
+    """Numbers the pointer arguments of a kernel in order of first use."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+        self.referents: list[Referent] = []
+
+    def number(self, referent: Referent) -> int:
+        """Return the slot of REFERENT, taking a new one at its first use."""
+        key = id(referent)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.referents)
+            self.referents.append(referent)
+        return self._numbers[key]

@@ -1,0 +1,45 @@
+"""Write composite operators in simpler ones.
+
+Requires: a typed graph. Establishes: no operator with a Decompose lowering is left.
+"""
+
+from __future__ import annotations
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.rewrite import prune, retarget, substitute
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Decompose
+
+
+def decompose(graph: Graph) -> Graph:
+    """Expand until nothing is left to expand; the results stay the same values, so their provenance stays too."""
+    while True:
+        replaced: dict[Node, tuple[Node, ...]] = {}
+        renamed: dict[Value, Value] = {}
+        for node in graph.nodes:
+            lowering = operators()[node.op].lowering
+            if isinstance(lowering, Decompose):
+                builder = GraphBuilder(origin=node.origin)
+                results = lowering.build(builder, node.attrs, node.inputs)
+                replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
+        if not replaced:
+            return prune(graph)
+        graph = substitute(graph, values=renamed, nodes=replaced)
+
+
+def _keep_results(node: Node, nodes: tuple[Node, ...], results: tuple[Value | None, ...], renamed: dict[Value, Value]) -> tuple[Node, ...]:
+    """Let NODES compute the values of NODE; a result that none of them computes (an operand, a constant) is read in its place."""
+    made = {v for n in nodes for v in n.results()}
+    kept: dict[Value, Value] = {}
+    for old, new in zip(node.outputs, results, strict=False):
+        if old is None:
+            continue
+        if new is None or new.type != old.type:
+            raise InternalError(f"the decomposition of {node.op} gives {new and new.type}, not {old.type}", where=", ".join(node.origin))
+        if new in made and new not in kept:
+            kept[new] = old
+        else:
+            renamed[old] = new
+    return retarget(nodes, kept)

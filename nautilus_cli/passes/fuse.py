@@ -1,0 +1,283 @@
+"""Fusion: group nodes so that each group is one kernel.
+
+Requires: a decomposed graph (pointwise, movement, reductions and anchors only). Establishes: a FusedGraph.
+
+Order of the steps, and why:
+1. Each anchor takes the pointwise work that follows it: an epilogue costs nothing, since the accumulator is in registers.
+2. Each reduction takes the pointwise work around it and the reductions over the same rows: the row is read once.
+3. What is left before an anchor and cheap becomes its prologue: the tensor is never written.
+4. The rest becomes pointwise kernels, each as long as its shape allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from math import prod
+
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
+from nautilus_cli.ops.movement import context
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
+from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
+
+CHEAP = frozenset({"add", "sub", "mul", "max", "min", "relu", "neg", "abs", "where", "clip", "logical_and", "logical_or", "logical_not", "identity"})
+"""Device functions that may be evaluated again for every tile that loads the element."""
+
+PROLOGUE_NODES = 4
+"""Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
+
+
+def fuse(graph: Graph) -> FusedGraph:
+    """Return GRAPH with its groups in an order in which they can run."""
+    flow = Dataflow(graph)
+    clusters = Clusters(flow)
+    for node in flow.computing:
+        lowering = operators()[node.op].lowering
+        if isinstance(lowering, Anchor):
+            cluster = clusters.start(lowering.family, node, node)
+            if lowering.epilogue:
+                _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
+    for node in flow.computing:
+        if node not in clusters.of and isinstance(operators()[node.op].lowering, Reduction):
+            cluster = clusters.start("row", node, node)
+            _grow_row(clusters, cluster)
+    for node in reversed(flow.computing):
+        if node not in clusters.of:
+            _try_prologue(clusters, node)
+    for node in flow.computing:
+        if node not in clusters.of:
+            cluster = clusters.start("pointwise", None, node)
+            _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
+    return FusedGraph(graph, _groups(clusters))
+
+
+def _is_pointwise(node: Node) -> bool:
+    return isinstance(operators()[node.op].lowering, (Pointwise, Cast))
+
+
+def _grow(clusters: Clusters, cluster: Cluster, admits: Callable[[Node], bool]) -> None:
+    """Add the free pointwise readers of CLUSTER's values that ADMITS accepts, in topological order, until none is left."""
+    flow = clusters.flow
+    queue: list[tuple[int, int]] = []
+    nodes = flow.graph.nodes
+
+    def offer(node: Node) -> None:
+        for reader in flow.successors(node):
+            if reader not in clusters.of:
+                heapq.heappush(queue, (flow.position[reader], 0))
+
+    for member in list(cluster.members):
+        offer(member)
+    while queue:
+        node = nodes[heapq.heappop(queue)[0]]
+        if node in clusters.of or not admits(node) or not clusters.may_add(cluster, node):
+            continue
+        clusters.add(cluster, node)
+        offer(node)
+
+
+def _same_elements(flow: Dataflow, cluster: Cluster, elements: int) -> Callable[[Node], bool]:
+    """Accept a pointwise node whose result has one element for each of the cluster's, in the same linear order."""
+
+    def admits(node: Node) -> bool:
+        if not _is_pointwise(node) or next(node.results()).type.elements != elements:
+            return False
+        for value in node.operands():
+            source, index_map = flow.source(value)
+            inside = flow.producer.get(source) in cluster.members if source in flow.producer else False
+            if inside and not (value.type.elements == elements and index_map.is_identity):
+                return False
+        return True
+
+    return admits
+
+
+def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
+    """Grow a cluster around its first reduction: what feeds it, what follows it, and further reductions over the same rows."""
+    flow = clusters.flow
+    anchor = cluster.anchor
+    assert anchor is not None
+    operand = anchor.inputs[0]
+    assert operand is not None
+    shape = operand.type.static
+    axes = reduction_axes(anchor)
+    kept = tuple(1 if i in axes else d for i, d in enumerate(shape))
+    squeezed = tuple(d for i, d in enumerate(shape) if i not in axes)
+    columns = prod(shape)
+
+    def is_column(value: Value) -> bool:
+        return value.type.static == shape
+
+    def is_row(value: Value) -> bool:
+        return value.type.static in (kept, squeezed)
+
+    def reads_fit(node: Node, as_row: bool) -> bool:
+        for value in node.operands():
+            source, index_map = flow.source(value)
+            if flow.producer.get(source) not in cluster.members:
+                continue
+            if not index_map.is_identity:
+                return False
+            if as_row and not (is_row(value) and (columns == prod(kept) or not is_column(value))):
+                return False
+            if not as_row and not (is_column(value) or value.type.static == kept):
+                return False
+        return True
+
+    def admits(node: Node) -> bool:
+        result = next(node.results())
+        if isinstance(operators()[node.op].lowering, Reduction):
+            source = node.inputs[0]
+            return source is not None and is_column(source) and reduction_axes(node) == axes and reads_fit(node, as_row=False)
+        if not _is_pointwise(node):
+            return False
+        if is_column(result):
+            return reads_fit(node, as_row=False)
+        return is_row(result) and reads_fit(node, as_row=True)
+
+    def absorb_feeders() -> None:
+        queue = [n for member in cluster.members for n in flow.predecessors(member)]
+        while queue:
+            node = queue.pop()
+            if node in clusters.of or not _is_pointwise(node) or not is_column(next(node.results())):
+                continue
+            if all(_reads_as_column(flow, reader, node, shape) for reader in flow.successors(node) if reader in cluster.members) and clusters.may_add(
+                cluster, node
+            ):
+                clusters.add(cluster, node)
+                queue.extend(flow.predecessors(node))
+
+    before = 0
+    while before != len(cluster.members):
+        before = len(cluster.members)
+        absorb_feeders()
+        _grow(clusters, cluster, admits)
+
+
+def _reads_as_column(flow: Dataflow, reader: Node, node: Node, shape: tuple[int, ...]) -> bool:
+    """Whether READER takes NODE's result element by element."""
+    for value in reader.operands():
+        source, index_map = flow.source(value)
+        if flow.producer.get(source) is node and not (value.type.static == shape and index_map.is_identity):
+            return False
+    return True
+
+
+def reduction_axes(node: Node) -> tuple[int, ...]:
+    """Return the normalised axes of a reduction node."""
+    lowering = operators()[node.op].lowering
+    assert isinstance(lowering, Reduction)
+    return lowering.axes(context(node))
+
+
+def _try_prologue(clusters: Clusters, node: Node) -> None:
+    """Put a cheap pointwise NODE into the anchor that alone reads it."""
+    flow = clusters.flow
+    lowering = operators()[node.op].lowering
+    cheap = isinstance(lowering, Cast) or (isinstance(lowering, Pointwise) and lowering.function in CHEAP)
+    result = next(node.results())
+    readers = flow.readers.get(result, [])
+    if not cheap or not readers or _leaves(flow, result):
+        return
+    cluster = clusters.of.get(readers[0])
+    if cluster is None or cluster.anchor is None or cluster.kind == "row":
+        return
+    anchor = cluster.anchor
+    traits = operators()[anchor.op].lowering
+    assert isinstance(traits, Anchor)
+    before = [m for m in cluster.members if m is not anchor and flow.position[m] < flow.position[anchor] and _feeds_only(clusters, m, cluster)]
+    if len(before) >= PROLOGUE_NODES:
+        return
+    for reader in readers:
+        if reader is anchor:
+            places = [i for i, v in enumerate(anchor.inputs) if v is not None and flow.source(v)[0] is result]
+            if any(i not in traits.prologue for i in places):
+                return
+        elif reader not in before:
+            return
+    if clusters.may_add(cluster, node):
+        clusters.add(cluster, node)
+
+
+def _feeds_only(clusters: Clusters, node: Node, cluster: Cluster) -> bool:
+    return all(clusters.of.get(s) is cluster for s in clusters.flow.successors(node))
+
+
+def _leaves(flow: Dataflow, value: Value) -> bool:
+    """Whether VALUE is a graph output, or a graph output views it."""
+    return any(flow.source(v)[0] is value for v in flow.graph.output_values())
+
+
+def _groups(clusters: Clusters) -> tuple[Group, ...]:
+    """Turn clusters into groups, with the movement that they look through, and copies for outputs that only movement makes."""
+    flow = clusters.flow
+    outputs = flow.graph.output_values()
+    groups: dict[Cluster, Group] = {}
+    copies: list[Group] = []
+    viewed: dict[Cluster, list[Value]] = {}
+    for value in dict.fromkeys(v for _, v in flow.graph.outputs):
+        source, index_map = flow.source(value)
+        if source is value:
+            continue
+        owner = clusters.of[flow.producer[source]] if source in flow.producer else None
+        if owner is not None and index_map.is_identity:
+            viewed.setdefault(owner, []).append(value)
+        else:
+            copies.append(Group("pointwise", None, _movement_behind(flow, [value]), (value,)))
+    for cluster in clusters.all():
+        members = set(cluster.members)
+        stored = [
+            v
+            for node in sorted(cluster.members, key=flow.position.__getitem__)
+            for v in node.results()
+            if v in outputs or any(r not in members for r in flow.readers.get(v, ())) or _is_copied(flow, v, copies)
+        ]
+        stored += viewed.get(cluster, [])
+        starts = [v for node in cluster.members for v in node.operands()] + viewed.get(cluster, [])
+        nodes = sorted(members | set(_movement_behind(flow, starts)), key=flow.position.__getitem__)
+        groups[cluster] = Group(cluster.kind, cluster.anchor, tuple(nodes), tuple(stored))
+    return (*_ordered(clusters, groups), *copies)
+
+
+def _is_copied(flow: Dataflow, value: Value, copies: list[Group]) -> bool:
+    return any(flow.source(c.outputs[0])[0] is value for c in copies)
+
+
+def _movement_behind(flow: Dataflow, values: list[Value]) -> tuple[Node, ...]:
+    """Return the transparent movement nodes that lie between VALUES and where they come from, in topological order."""
+    nodes: set[Node] = set()
+    stack = list(values)
+    while stack:
+        value = stack.pop()
+        node = flow.transparent.get(value)
+        if node is not None and node not in nodes:
+            nodes.add(node)
+            stack.extend(node.operands())
+    return tuple(sorted(nodes, key=flow.position.__getitem__))
+
+
+def _ordered(clusters: Clusters, groups: dict[Cluster, Group]) -> list[Group]:
+    """Return the groups in topological order; ties by the first node's position, so that equal graphs give equal orders."""
+    flow = clusters.flow
+    waiting: dict[Cluster, set[Cluster]] = {}
+    readers: dict[Cluster, list[Cluster]] = {}
+    for cluster in groups:
+        needs = {clusters.of[p] for m in cluster.members for p in flow.predecessors(m)} - {cluster}
+        waiting[cluster] = needs
+        for need in needs:
+            readers.setdefault(need, []).append(cluster)
+    first = {cluster: min(flow.position[m] for m in cluster.members) for cluster in groups}
+    by_first = {position: cluster for cluster, position in first.items()}
+    ready = [first[c] for c, needs in waiting.items() if not needs]
+    heapq.heapify(ready)
+    order: list[Group] = []
+    while ready:
+        cluster = by_first[heapq.heappop(ready)]
+        order.append(groups[cluster])
+        for reader in readers.get(cluster, ()):
+            waiting[reader].discard(cluster)
+            if not waiting[reader]:
+                heapq.heappush(ready, first[reader])
+    assert len(order) == len(groups), "fusion made groups depend on each other"
+    return order

@@ -1,0 +1,43 @@
+"""Choose the physical order of every tensor that a kernel stores: channels-last around convolution and pooling.
+
+Requires: a decomposed graph. Establishes: Value.order on computed values; shapes stay in ONNX order, so no meaning changes. Where two orders meet,
+the load's index map crosses over; no transpose is inserted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ops.movement import is_movement
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Anchor
+
+CHANNELS_LAST_FAMILIES = frozenset({"conv", "pool"})
+
+
+def layout(graph: Graph) -> Graph:
+    """Give channels-last to results of convolution and pooling, and to pointwise results of the same shape as such an operand."""
+    leaving = graph.output_values()
+    renamed: dict[Value, Value] = {}
+    nodes = []
+    for node in graph.nodes:
+        inputs = tuple(None if v is None else renamed.get(v, v) for v in node.inputs)
+        outputs = []
+        for value in node.outputs:
+            order = None if value is None or value in leaving else _order(node, inputs, value)
+            if value is not None and order is not None:
+                renamed[value] = replace(value, order=order)
+            outputs.append(None if value is None else renamed.get(value, value))
+        nodes.append(replace(node, inputs=inputs, outputs=tuple(outputs)))
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _order(node: Node, inputs: tuple[Value | None, ...], value: Value) -> tuple[int, ...] | None:
+    lowering = operators()[node.op].lowering
+    rank = len(value.type.shape)
+    if isinstance(lowering, Anchor):
+        return (0, *range(2, rank), 1) if lowering.family in CHANNELS_LAST_FAMILIES else None
+    if is_movement(node):
+        return None
+    return next((v.order for v in inputs if v is not None and v.order is not None and v.type.shape == value.type.shape), None)

@@ -1,0 +1,40 @@
+"""The order of the passes, and the reason of each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nautilus_cli.ir.graph import FusedGraph, Graph
+from nautilus_cli.ops.verifier import verify_graph
+from nautilus_cli.passes.decompose import decompose
+from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.layout import layout
+from nautilus_cli.passes.remove_identity import remove_identity
+from nautilus_cli.passes.rewriting import apply_rules
+from nautilus_cli.passes.separate_outputs import separate_outputs
+from nautilus_cli.passes.supported import require_supported
+
+Pass = Callable[[Graph], Graph]
+
+PASSES: tuple[tuple[Pass, str], ...] = (
+    (decompose, "first, so that every later pass knows few operators"),
+    (remove_identity, "before the rules, whose patterns would not look through identities"),
+    (apply_rules, "scales and biases fold into weights while convolutions still stand alone"),
+    (remove_identity, "rules leave multiplications by one and empty movement"),
+    (require_supported, "as late as possible: a node that folded away needs no kernel"),
+    (separate_outputs, "after everything that could make two outputs equal"),
+    (layout, "last on the graph: fusion and lowering read the orders"),
+)
+
+
+def simplify(graph: Graph) -> Graph:
+    """Run the passes over the graph, verifying after each."""
+    for run, _ in PASSES:
+        graph = run(graph)
+        verify_graph(graph)
+    return graph
+
+
+def run(graph: Graph) -> FusedGraph:
+    """Run all passes and fuse."""
+    return fuse(simplify(graph))

@@ -1,0 +1,55 @@
+"""Conv(x, w) · s = Conv(x, s · w): a scale per output channel folds into the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nautilus_cli.ir.graph import Node, Value
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.passes.channels import per_channel
+from nautilus_cli.passes.rewriting import Surroundings
+
+
+class ScaleIntoConv:
+    """Fold the multiplication, as batch normalisation leaves it behind a convolution."""
+
+    name = "scale_into_conv"
+    pattern = "Mul(Conv(x, w), s)"
+
+    def check(self, node: Node, around: Surroundings) -> tuple[Node, ...] | str:
+        """Apply where Conv has constant weights and no other reader, and s is constant with one number a channel."""
+        if node.op != "Mul":
+            return "not a multiplication"
+        found = _parts(node, around)
+        if found is None:
+            return "no operand is a convolution that nothing else reads"
+        conv, scale = found
+        if conv.inputs[1] is None or conv.inputs[1].constant is None:
+            return "the convolution's weights are not constant"
+        shape = next(conv.results()).type.static
+        if per_channel(scale, shape[1], len(shape)) is None:
+            return "the factor is not a constant of one number a channel"
+        return conv, node
+
+    def rewrite(self, node: Node, around: Surroundings, emit: GraphBuilder) -> Value:
+        """Scale the weights in float64 and round once."""
+        found = _parts(node, around)
+        assert found is not None
+        conv, scale = found
+        weights = conv.inputs[1]
+        shape = next(conv.results()).type.static
+        factors = per_channel(scale, shape[1], len(shape))
+        assert weights is not None and weights.constant is not None and factors is not None
+        scaled = weights.constant.astype(np.float64) * factors.reshape((-1,) + (1,) * (weights.constant.ndim - 1))
+        return emit.node("Conv", (conv.inputs[0], emit.constant(scaled.astype(weights.constant.dtype))), conv.attrs)
+
+
+def _parts(node: Node, around: Surroundings) -> tuple[Node, Value | None] | None:
+    for this, other in ((0, 1), (1, 0)):
+        conv = around.sole_producer(node.inputs[this], "Conv")
+        if conv is not None:
+            return conv, node.inputs[other]
+    return None
+
+
+RULE = ScaleIntoConv()

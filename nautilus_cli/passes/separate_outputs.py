@@ -1,0 +1,25 @@
+"""Give every graph output a value of its own that some kernel stores.
+
+Requires: nothing. Establishes: graph outputs are distinct, and none is a graph input or a constant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ops.builder import GraphBuilder
+
+
+def separate_outputs(graph: Graph) -> Graph:
+    """Put an Identity before each output that is an input, a constant, or another output too."""
+    computed = set(graph.producers())
+    builder = GraphBuilder(origin=(), folds=False)
+    taken: set[Value] = set()
+    outputs = []
+    for name, value in graph.outputs:
+        if value not in computed or value in taken:
+            value = builder.node("Identity", (value,))
+        taken.add(value)
+        outputs.append((name, value))
+    return replace(graph, nodes=(*graph.nodes, *builder.nodes), outputs=tuple(outputs)) if builder.nodes else graph
