@@ -1,0 +1,92 @@
+"""Pointwise kernels: any chain of elementwise work, with movement absorbed in index maps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.targets.base import Target
+
+_TRANSACTION_BYTES = 16
+_THREADS = (64, 128, 256, 512)
+_VECTORS = (1, 2, 4, 8)
+_UNROLLS = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An elementwise loop.
+
+    Functor: `Body` at (i,), i below `elements`, in the order in which the result lies in memory; it only stores.
+
+    Attributes:
+        elements: number of iterations.
+        element_bytes: size of the narrowest element type that is read or written in order; sizes the vectors.
+    """
+
+    elements: int
+    element_bytes: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How elements are dealt to threads.
+
+    Attributes:
+        threads: of a block.
+        vector: neighbouring elements that a thread takes at once.
+        unroll: vectors of a thread, whose loads are all in flight together.
+    """
+
+    threads: int
+    vector: int
+    unroll: int
+
+
+class PointwiseFamily:
+    """The pointwise family."""
+
+    name = "pointwise"
+    template = "pointwise.cu.jinja"
+    headers = ("nautilus/kernels/pointwise.cuh",)
+    problem_type = Problem
+    schedule_type = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        reasons = []
+        if not 1 <= schedule.threads <= 1024:
+            reasons.append(f"{schedule.threads} threads a block; 1 to 1024 are possible")
+        if schedule.vector < 1 or schedule.vector & (schedule.vector - 1):
+            reasons.append(f"a vector of {schedule.vector} elements; it must be a power of two")
+        if schedule.unroll < 1:
+            reasons.append(f"{schedule.unroll} vectors a thread; at least one is needed")
+        return tuple(reasons)
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return 16-byte vectors, made shorter where the device would otherwise lack threads, and unrolled where it has plenty."""
+        if target.is_emulated:
+            # A thread costs a fiber there, and nothing is gained by many.
+            return Schedule(threads=32, vector=8, unroll=4)
+        vector = max(1, min(max(_VECTORS), _TRANSACTION_BYTES // problem.element_bytes))
+        threads = 256 if problem.elements >= target.multiprocessors * 256 * vector else 128
+        while vector > 1 and problem.elements < target.multiprocessors * threads * vector:
+            vector //= 2
+        resident = target.multiprocessors * target.threads_multiprocessor
+        unroll = max(u for u in _UNROLLS if u == 1 or problem.elements >= 2 * resident * vector * u)
+        return Schedule(threads=threads, vector=vector, unroll=unroll)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space."""
+        for threads, vector, unroll in product(_THREADS, _VECTORS, _UNROLLS):
+            yield Schedule(threads=threads, vector=vector, unroll=unroll)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return one block for each `threads × vector × unroll` elements."""
+        tile = schedule.threads * schedule.vector * schedule.unroll
+        return Geometry(grid=(-(-problem.elements // tile), 1, 1), threads=schedule.threads)
+
+
+FAMILY = PointwiseFamily()

@@ -1,0 +1,81 @@
+// Dimensions as types: a kernel never knows whether a number was fixed at compile time.
+#pragma once
+
+#include <nautilus/device/platform.cuh>
+
+namespace nautilus {
+
+template <bool kCondition, class Then, class Else>
+struct Conditional {
+  using Type = Then;
+};
+template <class Then, class Else>
+struct Conditional<false, Then, Else> {
+  using Type = Else;
+};
+
+template <class A, class B>
+inline constexpr bool kIsSame = false;
+template <class A>
+inline constexpr bool kIsSame<A, A> = true;
+
+template <class Index>
+struct UnsignedOf;
+template <>
+struct UnsignedOf<int> {
+  using Type = unsigned int;
+};
+template <>
+struct UnsignedOf<long long> {
+  using Type = unsigned long long;
+};
+
+// A number known at compile time. Converts to int where it fits, so that arithmetic stays 32-bit.
+template <long long kN>
+struct Static {
+  static constexpr bool kIsStatic = true;
+  static constexpr long long kValue = kN;
+  using Value = typename Conditional<(kN >= -2147483647LL - 1 && kN <= 2147483647LL), int, long long>::Type;
+
+  template <class Arguments>
+  NAUTILUS_DEVICE static constexpr Static get(const Arguments &) {
+    return {};
+  }
+  NAUTILUS_DEVICE constexpr operator Value() const { return static_cast<Value>(kN); }
+};
+
+// Quotient and remainder of a number that is not negative. Unsigned, since that is cheaper: no correction of the sign.
+template <class Index, long long kN>
+NAUTILUS_DEVICE constexpr Index divide(Index dividend, Static<kN>) {
+  using Unsigned = typename UnsignedOf<Index>::Type;
+  return static_cast<Index>(static_cast<Unsigned>(dividend) / static_cast<Unsigned>(kN));
+}
+template <class Index, long long kN>
+NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Static<kN>) {
+  using Unsigned = typename UnsignedOf<Index>::Type;
+  return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(kN));
+}
+
+template <class Index>
+struct Division {
+  Index quotient;
+  Index remainder;
+};
+template <class Index, class Divisor>
+NAUTILUS_DEVICE constexpr Division<Index> divmod(Index dividend, Divisor divisor) {
+  const Index quotient = divide(dividend, divisor);
+  return {quotient, static_cast<Index>(dividend - quotient * static_cast<Index>(divisor))};
+}
+
+// Quotient rounded up; both not negative.
+template <class Index, class Divisor>
+NAUTILUS_DEVICE constexpr Index ceil_divide(Index dividend, Divisor divisor) {
+  return (dividend + static_cast<Index>(divisor) - 1) / static_cast<Index>(divisor);
+}
+// A list of types.
+template <class... Types>
+struct Pack {
+  static constexpr int kCount = sizeof...(Types);
+};
+
+}  // namespace nautilus
