@@ -16,5 +16,5 @@ TARGET = Target(
     l2_bytes=126 * 1024 * 1024,
     memory_bytes_per_us=8_000_000,
     has_dependent_launch=True,
-    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA B200 datasheet and the Blackwell tuning guide (126 MB of L2).",
+    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA B200 datasheet and the Blackwell tuning guide (L2).",
 )

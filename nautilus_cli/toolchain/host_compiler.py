@@ -38,7 +38,7 @@ _CXX_FLAGS = ("-std=c++17", *_COMMON_FLAGS, "-DNAUTILUS_EMULATED=1", "-ffp-contr
 _LINK_FLAGS = ("-shared", "-pthread", "-Wl,--build-id=sha1")
 
 _FIRST_ERROR = re.compile(r"^(?:(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? |[^\s:]+: )?(?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
-_LINK_ERROR = re.compile(r"^.*(?:undefined reference to|undefined symbol|duplicate symbol|multiple definition of|ld: ).*$", re.MULTILINE)
+_LINK_ERROR = re.compile(r"^.*(?:undefined reference to|undefined symbol|duplicate symbol|multiple definition of).*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
