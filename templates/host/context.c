@@ -1,0 +1,227 @@
+#include "context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "structs.h"
+
+/* Alignment of the device buffers of host runs, as cuMemAlloc has. */
+enum { STAGING_ALIGNMENT = 256 };
+
+static size_t round_up(size_t bytes) { return (bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT; }
+
+static nautilus_status allocate_tables(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  size_t words = 0;
+  for (size_t i = 0; i < model->launch_count; i++)
+    words += model->launches[i].word_count;
+  context->arguments = calloc(words + 1, sizeof *context->arguments);
+  context->argument_first = calloc(model->launch_count + 1, sizeof *context->argument_first);
+  context->bound = calloc(model->port_count + 1, sizeof *context->bound);
+  context->given = calloc(model->port_count + 1, sizeof *context->given);
+  context->staging = calloc(model->port_count + 1, sizeof *context->staging);
+  context->stale = calloc(model->launch_count + 1, sizeof *context->stale);
+  context->is_stale = calloc(model->launch_count + 1, sizeof *context->is_stale);
+  context->nodes = calloc(model->launch_count + 1, sizeof *context->nodes);
+  if (context->arguments == NULL || context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
+      context->staging == NULL || context->stale == NULL || context->is_stale == NULL || context->nodes == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  return NAUTILUS_OK;
+}
+
+static nautilus_status take_workspace(nautilus_context *context, const nautilus_context_options *options) {
+  size_t needed = context->model->place.variant->arena_bytes;
+  if (options->workspace == NULL) {
+    if (needed == 0)
+      return NAUTILUS_OK;
+    TRY(model_allocate(context->model, needed, "the workspace of a context", &context->workspace));
+    context->owns_workspace = 1;
+    return NAUTILUS_OK;
+  }
+  context->workspace = (cu_pointer)(uintptr_t)options->workspace;
+  if (context->workspace % NAUTILUS_WORKSPACE_ALIGNMENT != 0)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "the workspace %p is not aligned to %d bytes", options->workspace,
+                     NAUTILUS_WORKSPACE_ALIGNMENT);
+  if (options->workspace_bytes < needed)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "the workspace has %zu bytes; the model needs %zu", options->workspace_bytes, needed);
+  return NAUTILUS_OK;
+}
+
+/* One block for all inputs and outputs, zeroed: zero is a valid index everywhere, so nautilus_time can run on it. */
+static nautilus_status allocate_staging(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  size_t bytes = 0;
+  for (size_t i = 0; i < model->port_count; i++)
+    bytes += round_up(model->payload.ports[i].bytes);
+  if (bytes == 0)
+    bytes = STAGING_ALIGNMENT;
+  TRY(model_allocate(model, bytes, "the input and output buffers of a context", &context->staging_block));
+  TRY_DRIVER(&model->place.driver, cuMemsetD8Async(context->staging_block, 0, bytes, context->stream), "clearing the input buffers");
+  bytes = 0;
+  for (size_t i = 0; i < model->port_count; i++) {
+    context->staging[i] = context->staging_block + bytes;
+    bytes += round_up(model->payload.ports[i].bytes);
+  }
+  return NAUTILUS_OK;
+}
+
+static nautilus_status allocate_flag(nautilus_context *context) {
+  const struct driver *driver = &context->model->place.driver;
+  void *flag = NULL;
+  TRY_DRIVER(driver, cuMemHostAlloc(&flag, sizeof *context->flag, CU_HOST_ALLOC_PORTABLE | CU_HOST_ALLOC_DEVICE_MAP),
+             "allocating the status word");
+  context->flag = flag;
+  *context->flag = 0;
+  TRY_DRIVER(driver, cuMemHostGetDevicePointer(&context->flag_device, flag, 0), "mapping the status word");
+  return NAUTILUS_OK;
+}
+
+static unsigned long long first_value(const nautilus_context *context, const struct payload_word *word) {
+  const nautilus_model *model = context->model;
+  switch (word->kind) {
+  case WORD_INPUT:
+    return context->bound[word->index] + word->value;
+  case WORD_OUTPUT:
+    return context->bound[model->payload.header->input_count + word->index] + word->value;
+  case WORD_ARENA:
+    return context->workspace + word->value;
+  case WORD_WEIGHTS:
+    return model->weights + word->value;
+  case WORD_STATUS:
+    return context->flag_device;
+  default:
+    return word->value;
+  }
+}
+
+static void fill_arguments(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  size_t next = 0;
+  memcpy(context->bound, context->staging, model->port_count * sizeof *context->bound);
+  for (size_t i = 0; i < model->launch_count; i++) {
+    context->argument_first[i] = next;
+    for (uint32_t j = 0; j < model->launches[i].word_count; j++)
+      context->arguments[next++] = first_value(context, &model->payload.words[model->launches[i].word_first + j]);
+  }
+}
+
+cu_kernel_node_params context_parameters(const nautilus_context *context, size_t index, void **pointer) {
+  const struct payload_launch *launch = &context->model->launches[index];
+  cu_kernel_node_params parameters;
+  memset(&parameters, 0, sizeof parameters);
+  *pointer = context->arguments + context->argument_first[index];
+  parameters.function = context->model->functions[launch->kernel];
+  memcpy(parameters.grid, launch->grid, sizeof parameters.grid);
+  memcpy(parameters.block, launch->block, sizeof parameters.block);
+  parameters.shared_bytes = launch->shared_bytes;
+  parameters.parameters = pointer;
+  return parameters;
+}
+
+/* A chain: launch after launch, in the plan's order. */
+static nautilus_status build_graph(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  const struct driver *driver = &model->place.driver;
+  char what[256];
+  TRY_DRIVER(driver, cuGraphCreate(&context->graph, 0), "creating the graph");
+  for (size_t i = 0; i < model->launch_count; i++) {
+    void *pointer;
+    cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
+    const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + model->launches[i].kernel];
+    snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel->symbol);
+    TRY_DRIVER(driver, cuGraphAddKernelNode(&context->nodes[i], context->graph, i ? &context->nodes[i - 1] : NULL, i != 0, &parameters),
+               what);
+  }
+  TRY_DRIVER(driver, cuGraphInstantiateWithFlags(&context->exec, context->graph, 0), "instantiating the graph");
+  return NAUTILUS_OK;
+}
+
+static nautilus_status build(nautilus_context *context, const nautilus_context_options *options) {
+  const struct driver *driver = &context->model->place.driver;
+  TRY(allocate_tables(context));
+  TRY_DRIVER(driver, cuStreamCreate(&context->stream, CU_STREAM_FLAG_NON_BLOCKING), "creating a stream");
+  TRY(take_workspace(context, options));
+  TRY(allocate_flag(context));
+  if (!options->device_only)
+    TRY(allocate_staging(context));
+  fill_arguments(context);
+  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH)
+    TRY(build_graph(context));
+  else
+    TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
+  TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "preparing a context");
+  return NAUTILUS_OK;
+}
+
+/* Frees what there is, also of a context that failed half way. The last error's text stays. */
+static void dispose(nautilus_context *context) {
+  const struct nautilus_driver *api = &context->model->place.driver.api;
+  if (api->cuCtxPushCurrent(context->model->primary) == CU_OK) {
+    if (context->stream != NULL)
+      api->cuStreamSynchronize(context->stream);
+    if (context->exec != NULL)
+      api->cuGraphExecDestroy(context->exec);
+    if (context->graph != NULL)
+      api->cuGraphDestroy(context->graph);
+    if (context->done != NULL)
+      api->cuEventDestroy(context->done);
+    if (context->staging_block != 0)
+      api->cuMemFree(context->staging_block);
+    if (context->owns_workspace)
+      api->cuMemFree(context->workspace);
+    if (context->flag != NULL)
+      api->cuMemFreeHost((void *)(uintptr_t)context->flag);
+    if (context->stream != NULL)
+      api->cuStreamDestroy(context->stream);
+    model_leave(context->model);
+  }
+  free(context->arguments);
+  free(context->argument_first);
+  free(context->bound);
+  free(context->given);
+  free(context->staging);
+  free(context->stale);
+  free(context->is_stale);
+  free(context->nodes);
+  free(context);
+}
+
+nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_context_options *options, nautilus_context **context) {
+  nautilus_context_options chosen = {sizeof chosen, NULL, 0, NAUTILUS_LAUNCH_GRAPH, 0};
+  if (model == NULL || context == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_context_create: the model or the pointer to the context is NULL");
+  *context = NULL;
+  TRY(struct_read(&chosen, sizeof chosen, options, "nautilus_context_options"));
+  if (chosen.launch != NAUTILUS_LAUNCH_GRAPH && chosen.launch != NAUTILUS_LAUNCH_STREAM)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "launch is %d: it is NAUTILUS_LAUNCH_GRAPH or NAUTILUS_LAUNCH_STREAM", chosen.launch);
+  nautilus_context *made = calloc(1, sizeof *made);
+  if (made == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  made->model = model;
+  made->launch_mode = (nautilus_launch)chosen.launch;
+  nautilus_status status = model_enter(model);
+  if (status == NAUTILUS_OK) {
+    status = build(made, &chosen);
+    model_leave(model);
+  }
+  if (status != NAUTILUS_OK) {
+    dispose(made);
+    return status;
+  }
+  __atomic_add_fetch(&model->context_count, 1, __ATOMIC_RELEASE);
+  *context = made;
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_context_destroy(nautilus_context *context) {
+  if (context == NULL)
+    return NAUTILUS_OK;
+  nautilus_model *model = context->model;
+  dispose(context);
+  __atomic_sub_fetch(&model->context_count, 1, __ATOMIC_RELEASE);
+  return NAUTILUS_OK;
+}
+
+void *nautilus_context_stream(const nautilus_context *context) { return context == NULL ? NULL : context->stream; }

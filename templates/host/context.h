@@ -1,0 +1,47 @@
+/* A context: what one run at a time needs. Everything is allocated when it is created. */
+#ifndef NAUTILUS_HOST_CONTEXT_H
+#define NAUTILUS_HOST_CONTEXT_H
+
+#include "model.h"
+
+struct nautilus_context {
+  nautilus_model *model;
+  nautilus_launch launch_mode;
+  cu_stream stream; /* its own */
+  cu_pointer workspace;
+  int owns_workspace;
+  cu_pointer staging_block; /* device buffers of host runs; 0 where the context is device-only */
+  cu_pointer *staging;      /* one address a port */
+  volatile uint32_t *flag;  /* host-mapped: a kernel that meets an index out of range stores 1 */
+  cu_pointer flag_device;
+
+  unsigned long long *arguments; /* the argument blocks of all launches, one after another */
+  size_t *argument_first;        /* where the block of each launch begins */
+  cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
+  cu_pointer *given;             /* addresses that the caller passed to the call under way */
+  uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
+  size_t stale_count;
+  uint8_t *is_stale;
+
+  cu_graph graph;
+  cu_graph_exec exec;
+  cu_graph_node *nodes; /* one a launch */
+
+  cu_event done;         /* stream mode: the end of the last run */
+  cu_stream last_stream; /* stream mode: where that run was enqueued */
+  int has_run;
+};
+
+/* The parameters of a launch as its block is now. POINTER is where the driver finds the block's address. */
+cu_kernel_node_params context_parameters(const nautilus_context *context, size_t launch, void **pointer);
+
+/* Writes the addresses of all ports into the blocks and remembers which launches that changed. */
+void context_bind(nautilus_context *context, const cu_pointer *ports);
+
+/* Brings the graph up to the blocks and launches it, or launches one by one. */
+nautilus_status context_launch(nautilus_context *context, cu_stream stream);
+
+/* Reports an index out of range once. */
+nautilus_status context_take_flag(nautilus_context *context);
+
+#endif

@@ -1,0 +1,37 @@
+/* A model on a device: code and weights. Nothing in it changes once it is created, except the count of its contexts. */
+#ifndef NAUTILUS_HOST_MODEL_H
+#define NAUTILUS_HOST_MODEL_H
+
+#include "payload.h"
+#include "target.h"
+
+/* A word of a launch that holds the address of an input or output. */
+struct port_use {
+  uint32_t launch;
+  uint32_t word; /* within the launch */
+};
+
+struct nautilus_model {
+  struct payload payload;
+  struct place place;
+  cu_context primary; /* the device's primary context */
+  cu_module module;
+  cu_function *functions; /* one a kernel of the variant */
+  cu_pointer weights;
+  const struct payload_launch *launches; /* of the variant */
+  size_t launch_count;
+  size_t port_count;
+  size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
+  struct port_use *uses;
+  char digests[4][65]; /* model, manifest, plan, weights in hexadecimal */
+  int context_count;   /* atomic */
+};
+
+/* Makes the device's primary context current for the calls between the two. */
+nautilus_status model_enter(const nautilus_model *model);
+void model_leave(const nautilus_model *model);
+
+/* cuMemAlloc with an error that says what it was for, what it needed and what there was. */
+nautilus_status model_allocate(const nautilus_model *model, size_t bytes, const char *what, cu_pointer *pointer);
+
+#endif

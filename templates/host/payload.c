@@ -1,0 +1,134 @@
+#define _GNU_SOURCE /* dladdr, pipe2 */
+#include "payload.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "payloads are little endian, and read in place"
+#endif
+
+/* Where the payload lies. nautilus_cli/artifact/elf.py finds this symbol in the file and sets offset and bytes.
+ * Protected: another library of the same kind in the process must not lend us its own. */
+struct payload_descriptor {
+  char magic[8];
+  int64_t offset; /* of the payload from this structure, in memory */
+  uint64_t bytes;
+};
+extern struct payload_descriptor nautilus_payload_descriptor;
+__attribute__((visibility("protected"), used)) struct payload_descriptor nautilus_payload_descriptor = {"NAUTDSC", 0, 0};
+
+/* A note of our own, so that every linker makes the PT_NOTE header that elf.py turns into the payload's PT_LOAD. */
+__attribute__((section(".note.nautilus"), used, aligned(4))) static const struct {
+  uint32_t name_bytes, description_bytes, type;
+  char name[12];
+} note = {9, 0, 1, "Nautilus"};
+
+static const char trailer[8] = "NAUTEND";
+
+/* CRC-32 of IEEE 802.3, as zlib's crc32: reflected, polynomial 0xEDB88320. */
+static uint32_t crc32(uint32_t crc, const void *data, size_t bytes) {
+  uint32_t table[256];
+  const uint8_t *byte = data;
+  for (uint32_t i = 0; i < 256; i++) {
+    uint32_t value = i;
+    for (int bit = 0; bit < 8; bit++)
+      value = value >> 1 ^ (value & 1 ? 0xEDB88320u : 0);
+    table[i] = value;
+  }
+  crc = ~crc;
+  for (size_t i = 0; i < bytes; i++)
+    crc = crc >> 8 ^ table[(crc ^ byte[i]) & 255];
+  return ~crc;
+}
+
+static uint32_t header_crc(const struct payload_header *header) {
+  struct payload_header copy = *header;
+  copy.header_crc = 0;
+  return crc32(0, &copy, sizeof copy);
+}
+
+/* Whether a byte can be read. Pages of a mapped file beyond its end raise SIGBUS when touched; the kernel answers EFAULT instead. */
+static int is_readable(const char *address) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return 1;
+  int readable = write(ends[1], address, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
+}
+
+static nautilus_status bad_library(const char *what) {
+  Dl_info info;
+  const char *path = dladdr(&nautilus_payload_descriptor, &info) && info.dli_fname ? info.dli_fname : "this library";
+  return error_set(NAUTILUS_BAD_LIBRARY, "%s %s. Compile the model again, or copy the whole file again.", path, what);
+}
+
+static int is_inside(const struct payload_section *section, uint64_t end, size_t alignment) {
+  return section->offset % alignment == 0 && section->offset <= end && section->bytes <= end - section->offset;
+}
+
+static nautilus_status check(const struct payload_header *header, uint64_t bytes) {
+  const char *base = (const char *)header;
+  const struct payload_section *tables = &header->variants;
+  if (bytes < sizeof *header + sizeof trailer || !is_readable(base) || !is_readable(base + bytes - 1))
+    return bad_library("is truncated: the end of its model is missing");
+  if (memcmp(header->magic, "NAUTILUS", sizeof header->magic) != 0)
+    return bad_library("is damaged: its model does not begin as one (tools such as strip remove it)");
+  if (header->version != PAYLOAD_VERSION || header->header_bytes != sizeof *header)
+    return bad_library("is damaged: its model is of a version that its host code does not know");
+  if (header->header_crc != header_crc(header))
+    return bad_library("is damaged: the checksum of its header is wrong");
+  if (header->payload_bytes != bytes || memcmp(base + bytes - sizeof trailer, trailer, sizeof trailer) != 0)
+    return bad_library("is truncated: the end of its model is missing");
+  for (size_t i = 0; i < 7; i++)
+    if (!is_inside(&tables[i], header->tables_end, 8))
+      return bad_library("is damaged: a table lies outside its model");
+  if (header->tables_end > bytes || header->tables_end < sizeof *header || !is_inside(&header->weights, bytes, 256))
+    return bad_library("is damaged: a section lies outside its model");
+  if (header->tables_crc != crc32(0, base + sizeof *header, header->tables_end - sizeof *header))
+    return bad_library("is damaged: the checksum of its plan is wrong");
+  return NAUTILUS_OK;
+}
+
+nautilus_status payload_open(struct payload *payload) {
+  /* Volatile: the payload lies beyond every object that the compiler knows of. */
+  volatile uintptr_t address = (uintptr_t)&nautilus_payload_descriptor + (uintptr_t)nautilus_payload_descriptor.offset;
+  const char *base = (const char *)address;
+  const struct payload_header *header = (const struct payload_header *)base;
+  if (nautilus_payload_descriptor.bytes == 0)
+    return bad_library("holds no model: it is the bare host code");
+  TRY(check(header, nautilus_payload_descriptor.bytes));
+  payload->header = header;
+  payload->base = base;
+  payload->variants = (const struct payload_variant *)(base + header->variants.offset);
+  payload->variant_count = header->variants.bytes / sizeof *payload->variants;
+  payload->ports = (const struct payload_port *)(base + header->ports.offset);
+  payload->dims = (const int64_t *)(base + header->dims.offset);
+  payload->kernels = (const struct payload_kernel *)(base + header->kernels.offset);
+  payload->launches = (const struct payload_launch *)(base + header->launches.offset);
+  payload->words = (const struct payload_word *)(base + header->words.offset);
+  payload->strings = base + header->strings.offset;
+  return NAUTILUS_OK;
+}
+
+nautilus_status payload_check_image(const struct payload *payload, const struct payload_variant *variant) {
+  if (!is_inside(&variant->image, payload->header->payload_bytes, 256) ||
+      variant->image_crc != crc32(0, payload->base + variant->image.offset, variant->image.bytes))
+    return bad_library("is damaged: the checksum of its code is wrong");
+  return NAUTILUS_OK;
+}
+
+void payload_needed(const struct payload *payload, char *text, size_t bytes) {
+  size_t length = (size_t)snprintf(text, bytes, "This library holds code for");
+  for (size_t i = 0; i < payload->variant_count && length < bytes; i++)
+    length += (size_t)snprintf(text + length, bytes - length, "%s %s", i ? "," : "", payload->strings + payload->variants[i].name);
+  if (length < bytes)
+    snprintf(text + length, bytes - length, ".");
+}

@@ -1,0 +1,107 @@
+/* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
+ *
+ *   header | tables: variants, ports, dimensions, kernels, launches, words, strings | images | weights | "NAUTEND\0"
+ *
+ * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, images and weights 256-byte
+ * aligned; a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its code, kernels and launches.
+ */
+#ifndef NAUTILUS_HOST_PAYLOAD_H
+#define NAUTILUS_HOST_PAYLOAD_H
+
+#include <nautilus/abi.h>
+
+#define PAYLOAD_VERSION 1
+
+struct payload_section {
+  uint64_t offset;
+  uint64_t bytes;
+};
+
+struct payload_header {
+  char magic[8];           /* "NAUTILUS" */
+  uint32_t version;        /* PAYLOAD_VERSION */
+  uint32_t header_bytes;   /* sizeof(struct payload_header) */
+  uint64_t payload_bytes;  /* all of it */
+  uint32_t header_crc;     /* CRC-32 of the header while this field is zero */
+  uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
+  uint64_t tables_end;
+  struct payload_section variants, ports, dims, kernels, launches, words, strings, weights;
+  uint32_t input_count;    /* the first ports; the outputs follow */
+  uint32_t output_count;
+  uint32_t producer;       /* string: version of Nautilus */
+  uint32_t reserved;
+  uint8_t model_digest[32]; /* SHA-256 of each */
+  uint8_t manifest_digest[32];
+  uint8_t plan_digest[32];  /* of the tables */
+  uint8_t weights_digest[32];
+};
+
+enum payload_kind { PAYLOAD_CUBIN = 0, PAYLOAD_EMULATED = 1 };
+
+struct payload_variant {
+  uint32_t name; /* string */
+  uint32_t kind; /* enum payload_kind */
+  uint32_t major, minor;
+  uint32_t exact;
+  uint32_t image_crc;
+  struct payload_section image;
+  uint32_t kernel_first, kernel_count;
+  uint32_t launch_first, launch_count;
+  uint64_t arena_bytes;
+};
+
+struct payload_port {
+  uint32_t name; /* string */
+  uint32_t dtype; /* nautilus_dtype */
+  uint32_t rank;
+  uint32_t dim_first;
+  uint64_t bytes;
+};
+
+struct payload_kernel {
+  uint32_t symbol;       /* string */
+  uint32_t shared_bytes; /* dynamic shared memory of a block */
+};
+
+struct payload_launch {
+  uint32_t kernel; /* counted from the variant's first */
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t shared_bytes;
+  uint32_t word_first, word_count;
+  uint32_t flags; /* 0 so far */
+  uint32_t reserved;
+};
+
+enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_KINDS };
+
+struct payload_word {
+  uint32_t kind;  /* enum payload_word_kind */
+  uint32_t index; /* which input or output */
+  uint64_t value; /* byte offset, or the integer */
+};
+
+/* The payload, checked. */
+struct payload {
+  const struct payload_header *header;
+  const struct payload_variant *variants;
+  size_t variant_count;
+  const struct payload_port *ports;
+  const int64_t *dims;
+  const struct payload_kernel *kernels;
+  const struct payload_launch *launches;
+  const struct payload_word *words;
+  const char *strings;
+  const char *base;
+};
+
+/* Finds the payload of this library; checks that all of it is there and that header and tables are as they were written. */
+nautilus_status payload_open(struct payload *payload);
+
+/* Checks the code of a variant; the weights are too large to read twice at every load. */
+nautilus_status payload_check_image(const struct payload *payload, const struct payload_variant *variant);
+
+/* Writes "This library holds code for A, B." */
+void payload_needed(const struct payload *payload, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,163 @@
+/* Running a context: nothing here allocates. */
+#include <string.h>
+
+#include "context.h"
+#include "error.h"
+
+void context_bind(nautilus_context *context, const cu_pointer *ports) {
+  const nautilus_model *model = context->model;
+  for (size_t port = 0; port < model->port_count; port++) {
+    if (context->bound[port] == ports[port])
+      continue;
+    context->bound[port] = ports[port];
+    for (size_t i = model->use_first[port]; i < model->use_first[port + 1]; i++) {
+      const struct port_use *use = &model->uses[i];
+      const struct payload_word *word = &model->payload.words[model->launches[use->launch].word_first + use->word];
+      context->arguments[context->argument_first[use->launch] + use->word] = ports[port] + word->value;
+      if (!context->is_stale[use->launch]) {
+        context->is_stale[use->launch] = 1;
+        context->stale[context->stale_count++] = use->launch;
+      }
+    }
+  }
+}
+
+/* A node stays on the list until the driver took it, so a failed update is made good by the next run. */
+static nautilus_status update_graph(nautilus_context *context) {
+  while (context->stale_count > 0) {
+    uint32_t launch = context->stale[context->stale_count - 1];
+    void *pointer;
+    cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
+    TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->exec, context->nodes[launch], &parameters),
+               "giving the graph new pointers");
+    context->is_stale[launch] = 0;
+    context->stale_count--;
+  }
+  return NAUTILUS_OK;
+}
+
+/* Graph launches of one context are ordered by the driver; here an event orders them. */
+static nautilus_status launch_each(nautilus_context *context, cu_stream stream) {
+  const nautilus_model *model = context->model;
+  const struct driver *driver = &model->place.driver;
+  if (context->has_run && context->last_stream != stream)
+    TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
+  for (size_t i = 0; i < model->launch_count; i++) {
+    const struct payload_launch *launch = &model->launches[i];
+    void *pointer = context->arguments + context->argument_first[i];
+    TRY_DRIVER(driver,
+               cuLaunchKernel(model->functions[launch->kernel], launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+                              launch->block[1], launch->block[2], launch->shared_bytes, stream, &pointer, NULL),
+               model->payload.strings + model->payload.kernels[model->place.variant->kernel_first + launch->kernel].symbol);
+  }
+  TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
+  context->last_stream = stream;
+  context->has_run = 1;
+  return NAUTILUS_OK;
+}
+
+nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
+  if (context->launch_mode == NAUTILUS_LAUNCH_STREAM)
+    return launch_each(context, stream);
+  TRY(update_graph(context));
+  TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(context->exec, stream), "running the model");
+  return NAUTILUS_OK;
+}
+
+nautilus_status context_take_flag(nautilus_context *context) {
+  if (*context->flag == 0)
+    return NAUTILUS_OK;
+  *context->flag = 0;
+  return error_set(NAUTILUS_INDEX_OUT_OF_RANGE, "the model met an index outside the axis that it indexes: an input holds a value that "
+                                                "it must not hold. The outputs of that run are not to be used.");
+}
+
+/* Checks the caller's addresses and puts them behind those from FIRST on. */
+static nautilus_status read_pointers(const nautilus_context *context, const void *const *given, size_t first, size_t count,
+                                     const char *kind, cu_pointer alignment, cu_pointer *ports) {
+  const struct payload *payload = &context->model->payload;
+  if (given == NULL && count > 0)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "the array of %ss is NULL; the model has %zu", kind, count);
+  for (size_t i = 0; i < count; i++) {
+    const struct payload_port *port = &payload->ports[first + i];
+    ports[first + i] = (cu_pointer)(uintptr_t)given[i];
+    if (given[i] == NULL && port->bytes > 0)
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', is NULL", kind, i, payload->strings + port->name);
+    if (ports[first + i] % alignment != 0)
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', lies at %p, which is not aligned to %d bytes", kind, i,
+                       payload->strings + port->name, given[i], NAUTILUS_POINTER_ALIGNMENT);
+  }
+  return NAUTILUS_OK;
+}
+
+static nautilus_status read_all(const nautilus_context *context, const void *const *inputs, void *const *outputs, cu_pointer alignment,
+                                cu_pointer *ports) {
+  const struct payload_header *header = context->model->payload.header;
+  TRY(read_pointers(context, inputs, 0, header->input_count, "input", alignment, ports));
+  return read_pointers(context, (const void *const *)outputs, header->input_count, header->output_count, "output", alignment, ports);
+}
+
+nautilus_status nautilus_run(nautilus_context *context, const void *const *inputs, void *const *outputs, void *stream) {
+  if (context == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_run: the context is NULL");
+  TRY(context_take_flag(context));
+  TRY(read_all(context, inputs, outputs, NAUTILUS_POINTER_ALIGNMENT, context->given));
+  TRY(model_enter(context->model));
+  context_bind(context, context->given);
+  nautilus_status status = context_launch(context, stream);
+  model_leave(context->model);
+  return status;
+}
+
+nautilus_status nautilus_check(nautilus_context *context) {
+  if (context == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_check: the context is NULL");
+  return context_take_flag(context);
+}
+
+nautilus_status nautilus_synchronize(nautilus_context *context, void *stream) {
+  if (context == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_synchronize: the context is NULL");
+  TRY(model_enter(context->model));
+  nautilus_status status = error_driver(&context->model->place.driver, context->model->place.driver.api.cuStreamSynchronize(stream),
+                                        "waiting for the stream");
+  model_leave(context->model);
+  return status == NAUTILUS_OK ? context_take_flag(context) : status;
+}
+
+static nautilus_status run_staged(nautilus_context *context) {
+  const struct payload *payload = &context->model->payload;
+  const struct driver *driver = &context->model->place.driver;
+  size_t input_count = payload->header->input_count;
+  context_bind(context, context->staging);
+  for (size_t i = 0; i < input_count; i++)
+    if (payload->ports[i].bytes > 0)
+      TRY_DRIVER(driver,
+                 cuMemcpyHtoDAsync(context->staging[i], (const void *)(uintptr_t)context->given[i], payload->ports[i].bytes, context->stream),
+                 "copying an input to the device");
+  TRY(context_launch(context, context->stream));
+  for (size_t i = input_count; i < context->model->port_count; i++)
+    if (payload->ports[i].bytes > 0)
+      TRY_DRIVER(driver,
+                 cuMemcpyDtoHAsync((void *)(uintptr_t)context->given[i], context->staging[i], payload->ports[i].bytes, context->stream),
+                 "copying an output from the device");
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_run_host(nautilus_context *context, const void *const *inputs, void *const *outputs) {
+  if (context == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_run_host: the context is NULL");
+  if (context->staging_block == 0)
+    return error_set(NAUTILUS_UNSUPPORTED, "nautilus_run_host: the context was created with device_only");
+  TRY(context_take_flag(context));
+  TRY(read_all(context, inputs, outputs, 1, context->given));
+  TRY(model_enter(context->model));
+  const struct driver *driver = &context->model->place.driver;
+  nautilus_status status = run_staged(context);
+  /* Also after a failure: copies under way must not touch the caller's memory once this call has returned. */
+  cu_result waited = driver->api.cuStreamSynchronize(context->stream);
+  if (status == NAUTILUS_OK)
+    status = error_driver(driver, waited, "running the model");
+  model_leave(context->model);
+  return status == NAUTILUS_OK ? context_take_flag(context) : status;
+}

@@ -1,0 +1,53 @@
+/* Timing by device events. */
+#include <stdlib.h>
+
+#include "context.h"
+#include "error.h"
+
+static nautilus_status measure(nautilus_context *context, cu_event *events, size_t samples, size_t runs, size_t warmup, float *microseconds) {
+  const struct driver *driver = &context->model->place.driver;
+  context_bind(context, context->staging);
+  for (size_t i = 0; i < warmup; i++)
+    TRY(context_launch(context, context->stream));
+  TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "warming up");
+  for (size_t i = 0; i <= samples; i++)
+    TRY_DRIVER(driver, cuEventCreate(&events[i], CU_EVENT_FLAG_DEFAULT), "creating an event");
+  TRY_DRIVER(driver, cuEventRecord(events[0], context->stream), "timing");
+  for (size_t i = 0; i < samples; i++) {
+    for (size_t j = 0; j < runs; j++)
+      TRY(context_launch(context, context->stream));
+    TRY_DRIVER(driver, cuEventRecord(events[i + 1], context->stream), "timing");
+  }
+  TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "timing");
+  for (size_t i = 0; i < samples; i++) {
+    float milliseconds = 0;
+    TRY_DRIVER(driver, cuEventElapsedTime(&milliseconds, events[i], events[i + 1]), "timing");
+    microseconds[i] = milliseconds * 1000.0f / (float)runs;
+  }
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_time(nautilus_context *context, size_t samples, size_t runs, size_t warmup, float *microseconds) {
+  if (context == NULL || microseconds == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: the context or the array of times is NULL");
+  if (context->staging_block == 0)
+    return error_set(NAUTILUS_UNSUPPORTED, "nautilus_time: the context was created with device_only");
+  if (samples == 0 || runs == 0)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: samples and runs are at least 1");
+  TRY(context_take_flag(context));
+  cu_event *events = calloc(samples + 1, sizeof *events);
+  if (events == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for %zu events", samples + 1);
+  nautilus_status status = model_enter(context->model);
+  if (status == NAUTILUS_OK) {
+    const struct nautilus_driver *api = &context->model->place.driver.api;
+    status = measure(context, events, samples, runs, warmup, microseconds);
+    api->cuStreamSynchronize(context->stream);
+    for (size_t i = 0; i <= samples; i++)
+      if (events[i] != NULL)
+        api->cuEventDestroy(events[i]);
+    model_leave(context->model);
+  }
+  free(events);
+  return status == NAUTILUS_OK ? context_take_flag(context) : status;
+}
