@@ -24,8 +24,9 @@ class Interval:
 def place(intervals: Sequence[Interval], alignment: int) -> tuple[tuple[int, ...], int]:
     """Give each interval an offset such that intervals alive at the same launch do not overlap.
 
-    Largest first, each into the smallest gap that fits it (best fit); after Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net
-    Inference" (2020), greedy by size for offset calculation.
+    Largest first, each into the smallest gap that fits it (best fit).
+
+    Source: Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020), greedy by size for offset calculation.
 
     Returns:
         The offsets, in the order of INTERVALS, and the bytes of the arena.

@@ -59,7 +59,8 @@ def _has_aligned_rows(index_map: IndexMap, per_row: int) -> bool:
     (stage,) = index_map.stages
     last = stage.coordinates[-1]
     others = [a for digits in stage.coordinates[:-1] for a in digits if a.extent > 1]
-    return len(last) == 1 and last[0].stride == 1 and stage.offset % per_row == 0 and all(a.stride % per_row == 0 and a.stride > 0 for a in others)
+    consecutive = len(last) == 1 and last[0].stride == 1
+    return consecutive and stage.offset % per_row == 0 and all(a.stride % per_row == 0 and a.stride > 0 for a in others)
 
 
 def gather(array: np.ndarray, index_map: IndexMap) -> np.ndarray:

@@ -21,7 +21,7 @@ from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
 from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
 
-CHEAP = frozenset({"add", "sub", "mul", "max", "min", "relu", "neg", "abs", "where", "clip", "logical_and", "logical_or", "logical_not", "identity"})
+CHEAP = frozenset({"abs", "add", "clip", "identity", "logical_and", "logical_not", "logical_or", "max", "min", "mul", "neg", "relu", "sub", "where"})
 """Device functions that may be evaluated again for every tile that loads the element."""
 
 PROLOGUE_NODES = 4
@@ -142,9 +142,8 @@ def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
             node = queue.pop()
             if node in clusters.of or not _is_pointwise(node) or not is_column(next(node.results())):
                 continue
-            if all(_reads_as_column(flow, reader, node, shape) for reader in flow.successors(node) if reader in cluster.members) and clusters.may_add(
-                cluster, node
-            ):
+            inside = [reader for reader in flow.successors(node) if reader in cluster.members]
+            if all(_reads_as_column(flow, reader, node, shape) for reader in inside) and clusters.may_add(cluster, node):
                 clusters.add(cluster, node)
                 queue.extend(flow.predecessors(node))
 
@@ -186,7 +185,7 @@ def _try_prologue(clusters: Clusters, node: Node) -> None:
     anchor = cluster.anchor
     traits = operators()[anchor.op].lowering
     assert isinstance(traits, Anchor)
-    before = [m for m in cluster.members if m is not anchor and flow.position[m] < flow.position[anchor] and _feeds_only(clusters, m, cluster)]
+    before = [m for m in cluster.members if flow.position[m] < flow.position[anchor] and _feeds_only(clusters, m, cluster)]
     if len(before) >= PROLOGUE_NODES:
         return
     for reader in readers:

@@ -1,7 +1,7 @@
 """Choose the physical order of every tensor that a kernel stores: channels-last around convolution and pooling.
 
-Requires: a decomposed graph. Establishes: Value.order on computed values; shapes stay in ONNX order, so no meaning changes. Where two orders meet,
-the load's index map crosses over; no transpose is inserted.
+Requires: a decomposed graph. Establishes: Value.order on computed values. Shapes stay in ONNX order, so no meaning changes.
+Where two orders meet, the load's index map crosses over; no transpose is inserted.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes.decompose import decompose
 from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.layout import layout
+from nautilus_cli.passes.materialize import materialize
 from nautilus_cli.passes.remove_identity import remove_identity
 from nautilus_cli.passes.rewriting import apply_rules
 from nautilus_cli.passes.separate_outputs import separate_outputs
@@ -23,6 +24,7 @@ PASSES: tuple[tuple[Pass, str], ...] = (
     (remove_identity, "rules leave multiplications by one and empty movement"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
     (separate_outputs, "after everything that could make two outputs equal"),
+    (materialize, "after identities went, since it inserts some that must stay"),
     (layout, "last on the graph: fusion and lowering read the orders"),
 )
 

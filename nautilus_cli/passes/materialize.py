@@ -1,0 +1,33 @@
+"""Store operands that an anchor must find in memory.
+
+Requires: a decomposed graph without identities. Establishes: an anchor's operand outside its prologue comes straight from memory, in one piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nautilus_cli.ir.graph import Graph, Node
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.movement import is_movement
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Anchor
+
+
+def materialize(graph: Graph) -> Graph:
+    """Put an Identity, which becomes a copy kernel, between movement and an anchor that cannot look through it."""
+    producers = graph.producers()
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        traits = operators()[node.op].lowering
+        if isinstance(traits, Anchor):
+            inputs = list(node.inputs)
+            for place, value in enumerate(node.inputs):
+                if value is None or place in traits.prologue or value not in producers or not is_movement(producers[value]):
+                    continue
+                builder = GraphBuilder(origin=producers[value].origin, folds=False)
+                inputs[place] = builder.node("Identity", (value,))
+                nodes += builder.nodes
+            node = replace(node, inputs=tuple(inputs)) if tuple(inputs) != node.inputs else node
+        nodes.append(node)
+    return replace(graph, nodes=tuple(nodes))
