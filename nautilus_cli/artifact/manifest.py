@@ -1,0 +1,181 @@
+"""The manifest: a library's plan as JSON, beside the library.
+
+The same input gives the same bytes: keys are sorted, and there are no times and no absolute paths in it. The library holds the
+SHA-256 of its manifest, so a manifest of another library is noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.errors import FileError, InternalError
+from nautilus_cli.ir.types import DType
+from nautilus_cli.lowering.plan import Buffer, Kernel, Launch, Plan, Port, Weight
+
+SCHEMA = 1
+
+_REQUIRED: Mapping[str, type] = {
+    "arena_bytes": int,
+    "buffers": list,
+    "inputs": list,
+    "kernels": list,
+    "launches": list,
+    "model_sha256": str,
+    "more_targets": list,
+    "outputs": list,
+    "schema": int,
+    "target": str,
+    "tools": dict,
+    "weight_bytes": int,
+    "weights": list,
+    "weights_sha256": str,
+}
+"""Keys of a manifest and their types."""
+
+
+def manifest_path(library: Path) -> Path:
+    """Return where the manifest of a library lies: `libmodel.so` has `libmodel.json`."""
+    return library.with_suffix(".json")
+
+
+def _plain(value: object) -> Any:
+    """Return VALUE as JSON knows it."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, DType):
+        return str(value)
+    if isinstance(value, Enum):
+        return _plain(value.value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(v) for v in value]
+    raise InternalError(f"the manifest cannot hold {type(value).__name__}")
+
+
+def _port(port: Port) -> dict[str, Any]:
+    return {"dtype": str(port.dtype), "name": port.name, "shape": list(port.shape)}
+
+
+def _kernel(kernel: Kernel, symbol: str) -> dict[str, Any]:
+    return {
+        "family": kernel.request.family,
+        "problem": _plain(kernel.request.problem),
+        "schedule": _plain(kernel.request.schedule),
+        "smem_bytes": kernel.geometry.smem_bytes,
+        "symbol": symbol,
+        "threads": kernel.geometry.threads,
+        "weight_recipes": list(kernel.recipes),
+    }
+
+
+def _launch(launch: Launch, plan: Plan) -> dict[str, Any]:
+    return {
+        "grid": list(plan.kernels[launch.kernel].geometry.grid),
+        "kernel": launch.kernel,
+        "nodes": list(launch.origin),
+        "note": launch.note,
+        "words": [[w.kind, w.index, w.value] for w in launch.words],
+    }
+
+
+def _buffer(buffer: Buffer) -> dict[str, Any]:
+    return {"bytes": buffer.bytes, "first": buffer.first, "last": buffer.last, "offset": buffer.offset, "tensor": buffer.tensor}
+
+
+def _weight(weight: Weight) -> dict[str, Any]:
+    return {"bytes": weight.array.nbytes, "offset": weight.offset, "recipe": weight.recipe, "tensors": list(weight.tensors)}
+
+
+def _target(variant: Variant) -> dict[str, Any]:
+    plan = variant.plan
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "buffers": [_buffer(b) for b in plan.buffers],
+        "image_bytes": len(variant.image),
+        "kernels": [_kernel(k, s) for k, s in zip(plan.kernels, variant.symbols, strict=True)],
+        "launches": [_launch(launch, plan) for launch in plan.launches],
+        "target": variant.target.name,
+    }
+
+
+def build(variants: Sequence[Variant], *, model_digest: bytes, weights_digest: bytes, tools: Mapping[str, str]) -> bytes:
+    """Return the manifest of a library as the bytes of its file.
+
+    Args:
+        variants: what the library holds, one a target. Kernels, launches and buffers of the first stand at the top of the manifest,
+            those of further ones (a library for several targets) under `more_targets`.
+        model_digest: SHA-256 of the ONNX model.
+        weights_digest: SHA-256 of the weights section.
+        tools: version of each tool that had a part in it.
+    """
+    plan = variants[0].plan
+    content = {
+        **_target(variants[0]),
+        "inputs": [_port(p) for p in plan.inputs],
+        "model_sha256": model_digest.hex(),
+        "more_targets": [_target(v) for v in variants[1:]],
+        "outputs": [_port(p) for p in plan.outputs],
+        "schema": SCHEMA,
+        "tools": dict(tools),
+        "weight_bytes": plan.weight_bytes,
+        "weights": [_weight(w) for w in plan.weights],
+        "weights_sha256": weights_digest.hex(),
+    }
+    text = json.dumps(content, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False)
+    return text.encode("ascii") + b"\n"
+
+
+def parse(data: bytes, where: str) -> dict[str, Any]:
+    """Return the content of a manifest.
+
+    Args:
+        data: the bytes of the file.
+        where: what error messages call it.
+
+    Raises:
+        FileError: it is no manifest, or one of another schema.
+    """
+    again = "Compile the model again."
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        raise FileError(f"this is not a manifest: {error}", where=where, hint=again) from error
+    if not isinstance(content, dict) or "schema" not in content:
+        raise FileError("this is not a manifest: it has no schema number", where=where, hint=again)
+    if content["schema"] != SCHEMA:
+        raise FileError(f"the manifest has schema {content['schema']!r}; this Nautilus reads schema {SCHEMA}", where=where, hint=again)
+    for key, kind in _REQUIRED.items():
+        if not isinstance(content.get(key), kind):
+            raise FileError(f"the manifest's '{key}' is not of type {kind.__name__}", where=where, hint=again)
+    return content
+
+
+def read(path: Path, *, digest: str | None = None) -> dict[str, Any]:
+    """Return the content of a manifest file.
+
+    Args:
+        path: the file.
+        digest: SHA-256 that the library says its manifest has, in hexadecimal; None checks nothing.
+
+    Raises:
+        FileError: it cannot be read, is no manifest, or is that of another library.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"the manifest cannot be read: {error.strerror}", where=str(path)) from error
+    if digest is not None and hashlib.sha256(data).hexdigest() != digest:
+        raise FileError(
+            "the manifest is not that of the library beside it", where=str(path), hint="Compile the model again, or copy both files."
+        )
+    return parse(data, str(path))

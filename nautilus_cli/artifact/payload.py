@@ -1,0 +1,271 @@
+"""A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
+
+    header | tables: variants, ports, dimensions, kernels, launches, words, strings | images | weights | trailer
+
+Little endian; offsets count from the start of the payload.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nautilus_cli.artifact.abi import DTYPE_CODES
+from nautilus_cli.errors import InternalError
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Launch, Plan, Port
+from nautilus_cli.targets.base import Target
+
+PAYLOAD_VERSION = 1
+MAGIC = b"NAUTILUS"
+TRAILER = b"NAUTEND\0"
+
+HEADER = struct.Struct("<8sIIQIIQ16Q4I32s32s32s32s")
+VARIANT = struct.Struct("<6I2Q4IQ")
+PORT = struct.Struct("<4IQ")
+KERNEL = struct.Struct("<2I")
+LAUNCH = struct.Struct("<12I")
+WORD = struct.Struct("<2IQ")
+
+_HEADER_CRC_OFFSET = 24
+_CUBIN, _EMULATED = 0, 1
+WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5}
+
+Bytes = bytes | memoryview
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Variant:
+    """A model for one target.
+
+    Attributes:
+        target: what it runs on.
+        plan: kernels, launches and memory.
+        symbols: name of each of the plan's kernels in the image.
+        image: a cubin, or the shared library of an emulated target.
+    """
+
+    target: Target
+    plan: Plan
+    symbols: tuple[str, ...]
+    image: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Payload:
+    """Bytes in pieces, so that weights are written from where they lie.
+
+    Attributes:
+        pieces: to be written one after another.
+        bytes: their total length.
+    """
+
+    pieces: tuple[Bytes, ...]
+    bytes: int
+
+
+def weight_pieces(plan: Plan) -> Iterator[Bytes]:
+    """Yield the weights section of a plan: arrays in place, zeros between them.
+
+    Raises:
+        InternalError: the weights overlap or pass the section's end.
+    """
+    position = 0
+    for weight in plan.weights:
+        if weight.offset < position:
+            raise InternalError(f"weights overlap at byte {weight.offset}", where=", ".join(weight.tensors))
+        if weight.offset > position:
+            yield bytes(weight.offset - position)
+        data = np.ascontiguousarray(weight.array).reshape(-1).view(np.uint8)
+        if data.nbytes:
+            yield data.data
+        position = weight.offset + data.nbytes
+    if position > plan.weight_bytes:
+        raise InternalError(f"weights end at byte {position}, their section at {plan.weight_bytes}")
+    if position < plan.weight_bytes:
+        yield bytes(plan.weight_bytes - position)
+
+
+def weights_digest(plan: Plan) -> bytes:
+    """Return the SHA-256 of the weights section."""
+    digest = hashlib.sha256()
+    for piece in weight_pieces(plan):
+        digest.update(piece)
+    return digest.digest()
+
+
+@dataclass(slots=True)
+class _Strings:
+    """Strings, each once, NUL-terminated."""
+
+    data: bytearray = field(default_factory=bytearray)
+    offsets: dict[str, int] = field(default_factory=dict)
+
+    def add(self, text: str) -> int:
+        """Return the offset of TEXT; what follows a NUL in it would be lost to C, so NULs become U+FFFD."""
+        if text not in self.offsets:
+            self.offsets[text] = len(self.data)
+            self.data += text.replace("\0", "\ufffd").encode("utf-8", "replace") + b"\0"
+        return self.offsets[text]
+
+
+@dataclass(slots=True)
+class _Tables:
+    """The tables under construction; counts are those of rows so far."""
+
+    variants: list[bytes] = field(default_factory=list)
+    ports: list[bytes] = field(default_factory=list)
+    dims: list[int] = field(default_factory=list)
+    kernels: list[bytes] = field(default_factory=list)
+    launches: list[bytes] = field(default_factory=list)
+    words: list[bytes] = field(default_factory=list)
+    strings: _Strings = field(default_factory=_Strings)
+
+    def add_port(self, port: Port) -> None:
+        elements = int(np.prod(port.shape, dtype=np.int64))
+        row = PORT.pack(
+            self.strings.add(port.name), DTYPE_CODES[port.dtype.name], len(port.shape), len(self.dims), elements * port.dtype.bytes
+        )
+        self.ports.append(row)
+        self.dims.extend(port.shape)
+
+    def add_launch(self, plan: Plan, launch: Launch) -> None:
+        kernel = plan.kernels[launch.kernel]
+        geometry = kernel.geometry
+        wanted = kernel.request.pointers + kernel.request.scalars
+        if len(launch.words) != wanted:
+            raise InternalError(f"a launch of a {kernel.request.family} kernel has {len(launch.words)} words; the kernel takes {wanted}")
+        fields = (launch.kernel, *geometry.grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), 0, 0)
+        self.launches.append(LAUNCH.pack(*fields))
+        ports = {"input": len(plan.inputs), "output": len(plan.outputs)}
+        for word in launch.words:
+            if word.kind not in WORD_KINDS or word.index >= ports.get(word.kind, word.index + 1):
+                raise InternalError(f"a launch has the word {word}, which names nothing")
+            self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, word.value % 2**64))
+
+    def add_variant(self, variant: Variant, image_offset: int) -> None:
+        plan, target = variant.plan, variant.target
+        if len(variant.symbols) != len(plan.kernels):
+            raise InternalError(f"{len(plan.kernels)} kernels have {len(variant.symbols)} symbols")
+        row = VARIANT.pack(
+            self.strings.add(target.name),
+            _EMULATED if target.is_emulated else _CUBIN,
+            *target.capability,
+            int(target.exact),
+            zlib.crc32(variant.image),
+            image_offset,
+            len(variant.image),
+            len(self.kernels),
+            len(plan.kernels),
+            len(self.launches),
+            len(plan.launches),
+            plan.arena_bytes,
+        )
+        self.variants.append(row)
+        for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
+            self.kernels.append(KERNEL.pack(self.strings.add(symbol), kernel.geometry.smem_bytes))
+        for launch in plan.launches:
+            self.add_launch(plan, launch)
+
+    def sections(self) -> tuple[bytes, ...]:
+        """Return the tables in the order of the header, each padded to eight bytes behind it."""
+        dims = struct.pack(f"<{len(self.dims)}q", *self.dims)
+        rows = (self.variants, self.ports, [dims], self.kernels, self.launches, self.words, [bytes(self.strings.data)])
+        return tuple(b"".join(r) for r in rows)
+
+
+def _padding(position: int, align: int) -> bytes:
+    return bytes(-position % align)
+
+
+def _tables(variants: Sequence[Variant], image_offsets: Sequence[int], producer: str) -> tuple[tuple[bytes, ...], int]:
+    tables = _Tables()
+    first = variants[0].plan
+    for port in (*first.inputs, *first.outputs):
+        tables.add_port(port)
+    for variant, offset in zip(variants, image_offsets, strict=True):
+        tables.add_variant(variant, offset)
+    producer_offset = tables.strings.add(producer)
+    return tables.sections(), producer_offset
+
+
+def _layout(sections: Sequence[bytes]) -> tuple[list[tuple[int, int]], bytes]:
+    """Return (offset, bytes) of each section behind the header, and their bytes."""
+    places: list[tuple[int, int]] = []
+    data = bytearray()
+    for section in sections:
+        places.append((HEADER.size + len(data), len(section)))
+        data += section + _padding(len(section), 8)
+    return places, bytes(data)
+
+
+def _check_alike(variants: Sequence[Variant]) -> None:
+    first = variants[0].plan
+    for variant in variants[1:]:
+        if (variant.plan.inputs, variant.plan.outputs) != (first.inputs, first.outputs):
+            raise InternalError("the targets of one library differ in their inputs or outputs", where=variant.target.name)
+        if weights_digest(variant.plan) != weights_digest(first):
+            raise InternalError("the targets of one library differ in their weights", where=variant.target.name)
+
+
+def build(
+    variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: bytes, weights_digest: bytes, producer: str
+) -> Payload:
+    """Return the payload of a library.
+
+    Args:
+        variants: one a target; all have the same inputs, outputs and weights.
+        model_digest: SHA-256 of the ONNX model.
+        manifest_digest: SHA-256 of the manifest's bytes.
+        weights_digest: SHA-256 of the weights section.
+        producer: version of Nautilus.
+
+    Raises:
+        InternalError: the plan breaks a rule of its own.
+    """
+    _check_alike(variants)
+    plan = variants[0].plan
+    # Offsets have a fixed width, so the tables are as long with any image offsets: once for the length, once for the bytes.
+    sections, _ = _tables(variants, [0] * len(variants), producer)
+    position = HEADER.size + len(_layout(sections)[1])
+    image_offsets: list[int] = []
+    images: list[bytes] = []
+    for variant in variants:
+        padding = _padding(position, ALIGNMENT_BYTES)
+        image_offsets.append(position + len(padding))
+        images += [padding, variant.image]
+        position = image_offsets[-1] + len(variant.image)
+    weights_offset = position + len(_padding(position, ALIGNMENT_BYTES))
+    images.append(bytes(weights_offset - position))
+    sections, producer_offset = _tables(variants, image_offsets, producer)
+    places, tables = _layout(sections)
+    total = weights_offset + plan.weight_bytes + len(TRAILER)
+    header = bytearray(
+        HEADER.pack(
+            MAGIC,
+            PAYLOAD_VERSION,
+            HEADER.size,
+            total,
+            0,
+            zlib.crc32(tables),
+            HEADER.size + len(tables),
+            *(number for place in places for number in place),
+            weights_offset,
+            plan.weight_bytes,
+            len(plan.inputs),
+            len(plan.outputs),
+            producer_offset,
+            0,
+            model_digest,
+            manifest_digest,
+            hashlib.sha256(tables).digest(),
+            weights_digest,
+        )
+    )
+    struct.pack_into("<I", header, _HEADER_CRC_OFFSET, zlib.crc32(header))
+    pieces = (bytes(header), tables, *images, *weight_pieces(plan), TRAILER)
+    return Payload(pieces=pieces, bytes=total)
