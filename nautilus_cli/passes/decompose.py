@@ -1,6 +1,6 @@
 """Write composite operators in simpler ones.
 
-Requires: a typed graph. Establishes: no operator with a Decompose lowering is left.
+Requires: a typed graph. Establishes: no operator with a Decompose lowering is left, and every other is in its normal form.
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ def decompose(graph: Graph) -> Graph:
         replaced: dict[Node, tuple[Node, ...]] = {}
         renamed: dict[Value, Value] = {}
         for node in graph.nodes:
-            lowering = operators()[node.op].lowering
-            if isinstance(lowering, Decompose):
-                builder = GraphBuilder(origin=node.origin)
-                results = lowering.build(builder, node.attrs, node.inputs)
+            operator = operators()[node.op]
+            builder = GraphBuilder(origin=node.origin)
+            results = None
+            if isinstance(operator.lowering, Decompose):
+                results = operator.lowering.build(builder, node.attrs, node.inputs)
+            elif operator.normalise is not None:
+                results = operator.normalise(builder, node.attrs, node.inputs)
+            if results is not None:
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:
             return prune(graph)

@@ -81,7 +81,7 @@ def _same_elements(flow: Dataflow, cluster: Cluster, elements: int) -> Callable[
     """Accept a pointwise node whose result has one element for each of the cluster's, in the same linear order."""
 
     def admits(node: Node) -> bool:
-        if not _is_pointwise(node) or next(node.results()).type.elements != elements:
+        if not _is_pointwise(node) or next(node.results()).type.elements != elements or _widens_for_reduction(flow, node):
             return False
         for value in node.operands():
             source, index_map = flow.source(value)
@@ -91,6 +91,14 @@ def _same_elements(flow: Dataflow, cluster: Cluster, elements: int) -> Callable[
         return True
 
     return admits
+
+
+def _widens_for_reduction(flow: Dataflow, node: Node) -> bool:
+    """Whether NODE is a cast to a wider type that a reduction reads: the row kernel casts while it loads, at half the bytes."""
+    operand, result = node.inputs[0], next(node.results())
+    if not isinstance(operators()[node.op].lowering, Cast) or operand is None or result.type.dtype.bits <= operand.type.dtype.bits:
+        return False
+    return any(isinstance(operators()[reader.op].lowering, Reduction) for reader in flow.successors(node))
 
 
 def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
