@@ -1,1 +1,1 @@
-
+"""Operators: one file each, or one table for a uniform family, as data."""

@@ -1,0 +1,120 @@
+"""Conv."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ops.checks import operand, operand_count, optional_operand, same_dtype
+from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.precision import stored, widened
+from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
+from nautilus_cli.ops.wide import reshape
+from nautilus_cli.ops.window import Window, window
+
+
+@dataclass(frozen=True, slots=True)
+class ConvAttrs:
+    """Attributes of Conv.
+
+    In the normal form every one is given, auto_pad is NOTSET, there are two spatial dimensions and no bias.
+    """
+
+    auto_pad: str = "NOTSET"
+    dilations: tuple[int, ...] | None = None
+    group: int = 1
+    kernel_shape: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+
+def conv_window(attrs: ConvAttrs, x: tuple[int, ...], w: tuple[int, ...]) -> Window:
+    """Return the windows of a convolution of shapes X (batch, channels, spatial) and W (out channels, channels a group, kernel).
+
+    Raises:
+        ModelError: shapes and attributes do not fit together.
+    """
+    if len(x) < 3 or len(w) != len(x):
+        raise ModelError(f"operands have shapes {list(x)} and {list(w)}; the specification requires batch, channels and spatial dimensions")
+    if attrs.kernel_shape and attrs.kernel_shape != w[2:]:
+        raise ModelError(f"kernel_shape is {list(attrs.kernel_shape)}, but operand 'W' has shape {list(w)}")
+    if attrs.group < 1 or x[1] != w[1] * attrs.group or w[0] % attrs.group:
+        raise ModelError(
+            f"group is {attrs.group} for operands of shapes {list(x)} and {list(w)}; "
+            "the specification requires channels = group × channels of 'W', and out channels that group divides"
+        )
+    return window(attrs, x[2:], w[2:])
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 2, 3)
+    x, w = operand(inference, 0, "X", FLOATS), operand(inference, 1, "W", FLOATS)
+    bias = optional_operand(inference, 2, "B", FLOATS)
+    same_dtype(x, w, "W")
+    same_dtype(x, bias, "B")
+    if bias is not None and bias.static != w.static[:1]:
+        raise ModelError(f"operand 'B' has shape {list(bias.static)}; the specification requires {list(w.static[:1])}")
+    found = conv_window(inference.attrs, x.static, w.static)
+    return (TensorType(x.dtype, (x.static[0], w.static[0], *found.results)),)
+
+
+def _evaluate(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    """Sum over kernel elements of matrix products."""
+    x, w, bias = (*arrays, None)[:3]
+    assert x is not None
+    assert w is not None
+    found = conv_window(attrs, x.shape, w.shape)
+    batch, group, outputs = x.shape[0], attrs.group, w.shape[0]
+    wide, weights = found.padded(widened(x), 0), widened(w).reshape(1, group, outputs // group, *w.shape[1:])
+    result = np.zeros((batch, group, outputs // group, int(np.prod(found.results))), wide.dtype)
+    with np.errstate(all="ignore"):
+        for place, seen in found.positions(wide):
+            result += weights[(..., *place)] @ np.ascontiguousarray(seen).reshape(batch, group, w.shape[1], -1)
+    result = result.reshape(batch, outputs, *found.results)
+    if bias is not None:
+        result = result + widened(bias).reshape(-1, *(1 for _ in found.results))
+    return (stored(result, x),)
+
+
+def _normalise(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
+    """Make the bias an addition, one spatial dimension two, and every attribute explicit."""
+    x, w, bias = (*operands, None)[:3]
+    assert x is not None
+    assert w is not None
+    found = conv_window(attrs, x.type.static, w.type.static)
+    line = len(found.sizes) == 1
+    one, zero = ((1,), (0,)) if line else ((), ())
+    full = replace(
+        attrs,
+        auto_pad="NOTSET",
+        kernel_shape=(*one, *found.kernel),
+        strides=(*one, *found.strides),
+        dilations=(*one, *found.dilations),
+        pads=(*zero, *found.begin, *zero, *found.end),
+    )
+    if bias is None and full == attrs:
+        return None
+    if line:
+        x, w = (reshape(emitter, v, (*v.type.static[:2], 1, v.type.static[2])) for v in (x, w))
+    result = emitter.node("Conv", [x, w], full)
+    if line:
+        batch, channels, _, size = result.type.static
+        result = reshape(emitter, result, (batch, channels, size))
+    if bias is not None:
+        result = emitter.node("Add", [result, reshape(emitter, bias, (1, bias.type.elements, *(1 for _ in found.sizes)))])
+    return (result,)
+
+
+OPERATOR = Operator(
+    name="Conv",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=Anchor("conv", prologue=(0,)),
+    source="ONNX 28, Conv-22",
+    attributes=ConvAttrs,
+    normalise=_normalise,
+)
