@@ -1,0 +1,61 @@
+"""Range: an arithmetic progression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
+from nautilus_cli.ops.checks import contents, operand, operand_count, required, same_dtype
+from nautilus_cli.ops.precision import stored, widened
+from nautilus_cli.ops.spec import HostOnly, Inference, Operator
+
+_ALLOWED = (F32, F64, I16, I32, I64, F16, BF16)
+_NAMES = ("start", "limit", "delta")
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAttrs:
+    """Attributes of Range; 16-bit floats are computed in float32 whatever `stash_type` says."""
+
+    stash_type: int = 1
+
+
+def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
+    """Return the number of elements. Source: ONNX 28, Range-27: max(ceil((limit - start) / delta), 0)."""
+    first, last, step = (a.reshape(()).item() for a in map(widened, (start, limit, delta)))
+    if step == 0 or step != step:
+        raise ModelError(f"delta is {step}; the specification requires a step other than 0")
+    return max(0, -((first - last) // step) if isinstance(step, int) else ceil((last - first) / step))
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 3, 3)
+    types = [operand(inference, i, n, _ALLOWED) for i, n in enumerate(_NAMES)]
+    for name, type_ in zip(_NAMES, types, strict=True):
+        same_dtype(types[0], type_, name)
+        if type_.elements != 1:
+            raise ModelError(f"operand '{name}' has shape {list(type_.static)}; the specification requires a scalar")
+    values = [contents(inference.constants, i, n) for i, n in enumerate(_NAMES)]
+    return (TensorType(types[0].dtype, (_count(*values),)),)
+
+
+def _evaluate(_attrs: RangeAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    start, limit, delta = required(arrays)
+    dtype = dtype_of(start).compute.numpy
+    steps = np.arange(_count(start, limit, delta)).astype(dtype)
+    return (stored(widened(start).reshape(()) + steps * widened(delta).reshape(()), start),)
+
+
+OPERATOR = Operator(
+    name="Range",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=HostOnly("the number of elements follows from its operands, which must be known at compile time"),
+    source="ONNX 28, Range-27",
+    attributes=RangeAttrs,
+    since=11,
+)
