@@ -246,10 +246,6 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
         return None
     outer = refined
     places = row_major([a.extent for a in digits])
-    base = _digits_of(outer.offset, digits, places)
-    if base is None:
-        return None
-    low, high = list(base), list(base)  # the least and greatest value that each inner digit takes
     shares: dict[tuple[int, int], list[int]] = {}
     for i, coordinate in enumerate(outer.coordinates):
         for j, axis in enumerate(coordinate):
@@ -257,29 +253,29 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
             if share is None:
                 return None
             shares[i, j] = share
-            for d, s in enumerate(share):
-                reach = s * (axis.extent - 1)
-                low[d] += min(0, reach)
-                high[d] += max(0, reach)
+    # Count from the first values that hold an element: guards may move the offset itself outside the buffer.
+    first = _digits_of(outer.offset + sum(a.begin * a.stride for c in outer.coordinates for a in c), digits, places)
+    if first is None:
+        return None
+    base, low, high = list(first), list(first), list(first)
+    for i, coordinate in enumerate(outer.coordinates):
+        for j, axis in enumerate(coordinate):
+            last = (axis.extent if axis.end is None else axis.end) - 1 - axis.begin
+            if last < 0:
+                return None
+            for d, s in enumerate(shares[i, j]):
+                base[d] -= s * axis.begin
+                low[d] += min(0, s * last)
+                high[d] += max(0, s * last)
     guarded = any(a.is_guarded for a in digits)
-    if outer.is_guarded:
-        # A guarded outer digit's invalid values leave the inner range; only its valid ones must not carry.
-        low, high = list(base), list(base)
-        for i, coordinate in enumerate(outer.coordinates):
-            for j, axis in enumerate(coordinate):
-                end = axis.extent if axis.end is None else axis.end
-                if end <= axis.begin:
-                    return None
-                for d, s in enumerate(shares[i, j]):
-                    ends = (s * axis.begin, s * (end - 1))
-                    low[d] += min(ends)
-                    high[d] += max(ends)
     if any(lo < 0 or hi >= a.extent for lo, hi, a in zip(low, high, digits, strict=True)):
         return None
     if guarded:
         return _merge_guarded(outer, inner, digits, base, shares)
     coordinates = tuple(
-        tuple(replace(axis, stride=sum(s * a.stride for s, a in zip(shares[i, j], digits, strict=True))) for j, axis in enumerate(coordinate))
+        tuple(
+            replace(axis, stride=sum(s * a.stride for s, a in zip(shares[i, j], digits, strict=True))) for j, axis in enumerate(coordinate)
+        )
         for i, coordinate in enumerate(outer.coordinates)
     )
     return Stage(coordinates, inner.offset + sum(b * a.stride for b, a in zip(base, digits, strict=True)))
@@ -342,7 +338,8 @@ def _split(axis: Axis, digits: Digits, places: tuple[int, ...]) -> list[Axis] | 
     d = inside[0]
     share = magnitude // places[d]
     span = digits[d].extent
-    if share * (axis.extent - 1) < span:
+    valid = (axis.extent if axis.end is None else axis.end) - axis.begin
+    if share * (valid - 1) < span:
         return [axis]
     if axis.is_guarded or span % share or axis.extent % (span // share) or d == 0:
         return None

@@ -36,6 +36,7 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     builder = ExpressionBuilder(lowering.group, slots)
     x_expression = builder.expression((builder.value(x, source.walk),))
     weight_expression = _weights(lowering, slots, weights)
+    epilogue = epilogue_expression(lowering, slots, result, target.walk)
     problem = conv_kernel.Problem(
         batch=source.batch,
         groups=attrs.group,
@@ -58,7 +59,7 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     return Lowered(
         family="depthwise" if depthwise else "conv",
         problem=problem,
-        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue_expression(lowering, slots, result, target.walk))),
+        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue)),
         slots=slots,
     )
 
@@ -101,7 +102,8 @@ def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bo
 
     k runs over kernel rows, kernel columns and channels, channels fastest.
     """
-    to_linear = regroup(permuted(weights.type.static, (0, 2, 3, 1)), [[], [0], [1, 2, 3]] if as_product else [[0], [1, 2, 3]])
+    coordinates = [[], [0], [1, 2, 3]] if as_product else [[0], [1, 2, 3]]
+    to_linear = regroup(permuted(weights.type.static, (0, 2, 3, 1)), coordinates)
     behind = constant_behind(weights, lowering.transparent())
     if behind is not None:
         source, to_source = behind
@@ -109,4 +111,3 @@ def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bo
         return packed_expression(packed, packed_map, weights, slots)
     builder = ExpressionBuilder(lowering.group, slots)
     return builder.expression((builder.value(weights, to_linear),))
-

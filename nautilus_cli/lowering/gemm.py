@@ -103,5 +103,3 @@ def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: I
     for value in lowering.group.outputs:
         builder.store(value, walk, value in lowering.leaving)
     return builder.expression()
-
-

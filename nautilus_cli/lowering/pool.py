@@ -16,7 +16,7 @@ from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.lowering.windows import image
 
 MODES: dict[str, Callable[[Any], tuple[str, str]]] = {
-    "MaxPool": lambda attrs: ("max", "none"),
+    "MaxPool": lambda _: ("max", "none"),
     "AveragePool": lambda attrs: ("sum", "window" if attrs.count_include_pad else "valid"),
 }
 """(combine, divisor) of each pooling operator, from its attributes."""

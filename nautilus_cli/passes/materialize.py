@@ -1,6 +1,6 @@
 """Store operands that an anchor must find in memory.
 
-Requires: a decomposed graph without identities. Establishes: an anchor's operand outside its prologue comes straight from memory, in one piece.
+Requires: a decomposed graph without identities. Establishes: an anchor's operand outside its prologue comes straight from memory.
 """
 
 from __future__ import annotations

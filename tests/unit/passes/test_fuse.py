@@ -1,0 +1,167 @@
+"""Fusion: which nodes become one kernel."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nautilus_cli.ir.graph import FusedGraph, Value
+from nautilus_cli.ops.movement import is_transparent
+from nautilus_cli.passes import pipeline
+from tests.unit.passes.sketches import Sketch
+
+
+def kinds(fused: FusedGraph) -> list[str]:
+    """Return the kernel families in order."""
+    return [group.kind for group in fused.groups]
+
+
+def check(fused: FusedGraph) -> None:
+    """Assert what lowering relies on: every value is stored before it is loaded, by one group, and every node has its place."""
+    graph = fused.graph
+    stored: set[Value] = {v for _, v in graph.inputs}
+    placed = set()
+    for group in fused.groups:
+        members = group.members()
+        made = {v for node in group.nodes for v in node.results()}
+        for node in group.nodes:
+            if not is_transparent(node):
+                assert node not in placed, f"{node.op} is in two groups"
+                placed.add(node)
+            for value in node.operands():
+                assert value.constant is not None or value in made or value in stored, f"{node.op} reads what is not there"
+        for value in group.outputs:
+            assert value not in stored, "a value is stored twice"
+            assert value in made
+            stored.add(value)
+        assert group.anchor is None or group.anchor in members
+    assert all(v in stored or v.constant is not None for _, v in graph.outputs)
+    assert placed == {node for node in graph.nodes if not is_transparent(node)}
+
+
+def test_convolution_takes_bias_residual_and_activation(sketch: Sketch) -> None:
+    """The tail of a ResNet block is one kernel."""
+    x = sketch.x(1, 4, 6, 6)
+    y = sketch.node("Conv", (x, sketch.c(4, 4, 3, 3), sketch.c(4)), kernel_shape=(3, 3), pads=(1, 1, 1, 1))
+    fused = pipeline.run(sketch.graph([("y", sketch.node("Relu", (sketch.node("Add", (y, x)),)))]))
+    assert kinds(fused) == ["conv"]
+    check(fused)
+
+
+def test_softmax_with_its_guard_is_one_row_program(sketch: Sketch) -> None:
+    """The IsNaN-Where guard of torch's exporters reads the result twice and still joins."""
+    p = sketch.node("Softmax", (sketch.node("Add", (sketch.x(2, 8, 8), sketch.c(8, 8))),), axis=-1)
+    zero = sketch.constant(np.float32(0))
+    fused = pipeline.run(sketch.graph([("y", sketch.node("Where", (sketch.node("IsNaN", (p,)), zero, p)))]))
+    assert kinds(fused) == ["row"]
+    check(fused)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_transformer_layer_is_eleven_kernels(half: bool) -> None:
+    """Four projections, two attention products, softmax, two norms, two feed-forward products."""
+    from nautilus_cli.ir.types import F16, F32
+
+    s = Sketch(F16 if half else F32)
+    x = s.x(1, 16, 32)
+
+    def linear(v: Value, k: int, n: int) -> Value:
+        return s.node("Add", (s.node("MatMul", (v, s.c(k, n))), s.c(n)))
+
+    def heads(v: Value) -> Value:
+        return s.node("Transpose", (s.node("Reshape", (v, s.ints(1, 16, 4, 8))),), perm=(0, 2, 1, 3))
+
+    h = s.node("LayerNormalization", (x, s.c(32), s.c(32)))
+    q, k, v = (heads(linear(h, 32, 32)) for _ in range(3))
+    scale = s.constant(np.array(0.35, s.dtype.numpy))
+    scores = s.node("MatMul", (s.node("Mul", (q, scale)), s.node("Mul", (s.node("Transpose", (k,), perm=(0, 1, 3, 2)), scale))))
+    mixed = s.node("Transpose", (s.node("MatMul", (s.node("Softmax", (scores,), axis=-1), v)),), perm=(0, 2, 1, 3))
+    r = s.node("Add", (linear(s.node("Reshape", (mixed, s.ints(1, 16, 32))), 32, 32), x))
+    h = s.node("LayerNormalization", (r, s.c(32), s.c(32)))
+    y = s.node("Add", (linear(s.node("Gelu", (linear(h, 32, 64),)), 64, 32), r))
+    fused = pipeline.run(s.graph([("y", y)]))
+    assert sorted(kinds(fused)) == ["gemm"] * 8 + ["row"] * 3
+    check(fused)
+
+
+def test_an_output_that_only_movement_makes_is_a_copy(sketch: Sketch) -> None:
+    """A transposed output needs a kernel of its own; a reshaped one is stored in place."""
+    y = sketch.node("Relu", (sketch.x(3, 4),))
+    turned = sketch.node("Transpose", (y,), perm=(1, 0))
+    flat = sketch.node("Reshape", (y, sketch.ints(12)))
+    fused = pipeline.run(sketch.graph([("turned", turned), ("flat", flat)]))
+    assert kinds(fused) == ["pointwise", "pointwise"]
+    check(fused)
+
+
+def test_inputs_and_constants_as_outputs_are_copied(sketch: Sketch) -> None:
+    """So is an output that is named twice."""
+    x = sketch.x(4)
+    fused = pipeline.run(sketch.graph([("a", x), ("b", sketch.c(4)), ("c", x)]))
+    assert kinds(fused) == ["pointwise"] * 3
+    check(fused)
+
+
+def test_groups_never_wait_for_each_other(sketch: Sketch) -> None:
+    """Two products that exchange their results: one epilogue must give way, since either kernel would wait for the other."""
+    x = sketch.x(4, 4)
+    a, b = sketch.node("MatMul", (x, sketch.c(4, 4))), sketch.node("MatMul", (x, sketch.c(4, 4)))
+    p, q = sketch.node("Exp", (a,)), sketch.node("Exp", (b,))
+    fused = pipeline.run(sketch.graph([("u", sketch.node("Add", (a, q))), ("v", sketch.node("Add", (b, p)))]))
+    check(fused)
+
+
+def test_expensive_work_before_a_product_is_not_repeated(sketch: Sketch) -> None:
+    """An exponential stays a kernel; a scale becomes a prologue."""
+    cheap = pipeline.run(
+        sketch.graph([("y", sketch.node("MatMul", (sketch.node("Mul", (sketch.x(8, 8), sketch.c(1, 8))), sketch.c(8, 8))))])
+    )
+    assert kinds(cheap) == ["gemm"]
+    other = Sketch()
+    dear = pipeline.run(other.graph([("y", other.node("MatMul", (other.node("Exp", (other.x(8, 8),)), other.c(8, 8))))]))
+    assert kinds(dear) == ["pointwise", "gemm"]
+
+
+UNARY = ("Relu", "Exp", "Neg", "Softmax", "Identity")
+MOVES = ("transpose", "reshape", "slice", "concat", "pad")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_random_graphs_keep_the_contract(data: st.DataObject) -> None:
+    """Any mixture of pointwise work, movement, reductions and products satisfies what lowering relies on."""
+    s = Sketch()
+    values = [s.x(4, 6)]
+    for _ in range(data.draw(st.integers(1, 14))):
+        v = data.draw(st.sampled_from(values))
+        rank = len(v.type.static)
+        what = data.draw(st.sampled_from((*UNARY, *MOVES, "add", "mean", "matmul", "bias")))
+        if what in UNARY:
+            result = s.node(what, (v,))
+        elif what == "transpose":
+            result = s.node("Transpose", (v,), perm=tuple(reversed(range(rank))))
+        elif what == "reshape":
+            result = s.node("Reshape", (v, s.ints(prod(v.type.static)) if rank > 1 else s.ints(1, -1)))
+        elif what == "slice":
+            result = s.node("Slice", (v, s.ints(0), s.ints(max(1, v.type.static[0] // 2)), s.ints(0)))
+        elif what == "concat":
+            result = s.node("Concat", (v, v), axis=0)
+        elif what == "pad":
+            result = s.node("Pad", (v, s.ints(*([1] * rank), *([0] * rank))))
+        elif what == "add":
+            same = [w for w in values if w.type == v.type]
+            result = s.node("Add", (v, data.draw(st.sampled_from(same))))
+        elif what == "mean":
+            result = s.node("ReduceMean", (v, s.ints(rank - 1)), keepdims=data.draw(st.integers(0, 1)) if rank > 1 else 1)
+        elif what == "matmul":
+            result = s.node("MatMul", (v, s.c(v.type.static[-1], 3)))
+        else:
+            result = s.node("Mul", (v, s.c(v.type.static[-1])))
+        if result.type.elements <= 400:
+            values.append(result)
+    leaves = data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
+    check(pipeline.run(s.graph([(f"y{i}", v) for i, v in enumerate([*leaves, values[-1]])])))
