@@ -19,6 +19,13 @@ MAX_TENSOR_BYTES = 1 << 38
 """256 GiB: more than the memory of any supported device, so a tensor above it is a mistake or an attack."""
 
 
+DEFAULT_FOLD_BYTES = 512 << 20
+"""Enough for every mask and table that exporters spell out in nodes; it bounds what a hostile model of a few bytes can cost."""
+
+Wanted = str | bool | None
+"""What is asked of a result: the ONNX tensor that it equals, None where it equals none, False where it is not wanted."""
+
+
 class GraphBuilder:
     """Appends nodes one by one; each is typed by its operator's shape rule.
 
@@ -27,13 +34,21 @@ class GraphBuilder:
     Attributes:
         nodes: what was appended so far.
         origin: ONNX nodes that the next nodes come from.
-        folds: whether operators of constants become constants.
     """
 
-    def __init__(self, *, known: Mapping[str, Operator] | None = None, origin: tuple[str, ...] = (), folds: bool = True) -> None:
+    def __init__(
+        self, *, known: Mapping[str, Operator] | None = None, origin: tuple[str, ...] = (), fold_bytes: int = DEFAULT_FOLD_BYTES
+    ) -> None:
+        """Start an empty graph.
+
+        Args:
+            known: operators by name; None for the registry.
+            origin: ONNX nodes that the first nodes come from.
+            fold_bytes: how much memory all constants that folding makes may take together; 0 folds nothing but empty tensors.
+        """
         self.nodes: list[Node] = []
         self.origin = origin
-        self.folds = folds
+        self._fold_bytes = fold_bytes
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
 
@@ -54,7 +69,7 @@ class GraphBuilder:
         return value
 
     def apply(
-        self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, *, outputs: Sequence[str | None | bool] = (None,), **overrides: Any
+        self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, *, outputs: Sequence[Wanted] = (None,), **overrides: Any
     ) -> tuple[Value | None, ...]:
         """Append a node and return its outputs.
 
@@ -62,7 +77,7 @@ class GraphBuilder:
             op: operator.
             inputs: operands; None where one is left out.
             attrs: attribute dataclass; None for the operator's defaults.
-            outputs: for each result the ONNX tensor that it equals, None where it equals none, False where it is not wanted.
+            outputs: what is asked of each result.
             overrides: fields of the attribute dataclass.
 
         Raises:
@@ -72,8 +87,7 @@ class GraphBuilder:
         attrs = self.attributes(operator, attrs, overrides)
         inputs = tuple(inputs)
         types = self.infer(operator, attrs, inputs, len(outputs))
-        with _Place(self.place(op)):
-            constants = fold(operator, attrs, inputs, types) if self.folds else None
+        constants = self._fold(operator, attrs, inputs, types)
         results = tuple(
             None if tensor is False else Value(type_, tensor=tensor or None, constant=None if constants is None else constants[number])  # type: ignore[arg-type]
             for number, (tensor, type_) in enumerate(zip(outputs, types, strict=True))
@@ -103,6 +117,19 @@ class GraphBuilder:
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
         return tuple(check_size(type_, place) for type_ in types[:outputs])
+
+    def _fold(
+        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
+    ) -> tuple[np.ndarray, ...] | None:
+        """Return the results where they are constants, as far as memory for them is left."""
+        if sum(type_.bytes for type_ in types) > self._fold_bytes:
+            return None
+        with _Place(self.place(operator.name)):
+            constants = fold(operator, attrs, inputs, types)
+        if constants is not None:
+            operands = [v.constant for v in inputs if v is not None and v.constant is not None]
+            self._fold_bytes -= sum(c.nbytes for c in constants if not any(np.may_share_memory(c, a) for a in operands))
+        return constants
 
     def place(self, op: str) -> str:
         """Return where an error is: the ONNX node at hand."""

@@ -1,0 +1,331 @@
+"""Walks the nodes of a model in order and builds the typed graph: the heart of the frontend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from nautilus_cli.errors import ModelError, nearest
+from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, given_attributes, typed_attributes
+from nautilus_cli.frontend.constants import constant_array
+from nautilus_cli.frontend.conversion import converted
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.inputs import Inputs, declared_type
+from nautilus_cli.frontend.names import is_default, node_label, operator_key, quoted
+from nautilus_cli.frontend.opsets import exists, imported_versions, newest
+from nautilus_cli.frontend.refusals import refusal
+from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
+from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
+from nautilus_cli.frontend.structure import ordered
+from nautilus_cli.frontend.tensors import size_bytes
+from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
+from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.rewrite import prune
+from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, GraphBuilder, Wanted
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import HostOnly, Movement, Operator
+
+MAX_NODES = 100_000
+"""Nodes after functions are inlined: a small file of functions that call each other could else unfold without end."""
+
+FunctionKey = tuple[str, str, str]
+
+
+def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData) -> Graph:
+    """Return the graph of a model with static shapes; constants are folded and functions inlined.
+
+    Raises:
+        ModelError: the model is invalid, or uses what is not supported; names the node.
+    """
+    return _Importer(model, external).run(model.graph, inputs)
+
+
+class _Importer:
+    """Imports one model."""
+
+    def __init__(self, model: ModelProto, external: ExternalData) -> None:
+        self._known: Mapping[str, Operator] = operators()
+        weights = sum(size_bytes(tensor) for tensor in model.graph.initializer)
+        self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * weights)
+        self._external = external
+        self._versions = imported_versions(model.opset_import, "the model")
+        self._functions = _functions(model)
+        self._count = 0
+
+    def run(self, graph: GraphProto, inputs: Inputs) -> Graph:
+        """Import the main graph."""
+        scope = Scope(versions=self._versions, external=self._external, initializers=_initializers(graph, inputs))
+        for name, array in inputs.constants.items():
+            scope.values[name] = self._builder.constant(array, name)
+        for name, type_ in inputs.types.items():
+            scope.values[name] = self._builder.input(name, type_)
+        self._body(graph.node, scope)
+        result = prune(self._builder.graph(_outputs(graph, scope)))
+        for node in result.nodes:
+            lowering = self._known[node.op].lowering
+            if isinstance(lowering, HostOnly):
+                self._builder.origin = node.origin
+                raise ModelError(lowering.reason, where=self._builder.place(node.op))
+        return result
+
+    def _body(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
+        """Import nodes in order; their results are then in SCOPE."""
+        if scope.depth > MAX_DEPTH:
+            raise ModelError(f"functions and subgraphs are nested more than {MAX_DEPTH} deep", where=f"node {quoted(scope.prefix[:-1])}")
+        for index, node in ordered(nodes, scope.names()):
+            self._count += 1
+            if self._count > MAX_NODES:
+                raise ModelError(f"has more than {MAX_NODES} nodes once its functions are inlined", where="graph")
+            origin = f"{scope.prefix}{node_label(node, index)}"
+            self._builder.origin = (origin,)
+            for name, value in zip(node.output, self._node(node, scope, origin), strict=False):
+                if name and value is not None:
+                    scope.values[name] = value
+
+    def _node(self, node: NodeProto, scope: Scope, origin: str) -> Sequence[Value | None]:
+        """Import one node and return its results."""
+        key = operator_key(node.domain, node.op_type)
+        where = self._builder.place(key)
+        inputs = tuple(scope.read(name, where) for name in node.input)
+        attributes = given_attributes(node, scope.references, where)
+        function = self._functions.get((_domain(node.domain), node.op_type, node.overload))
+        if function is not None:
+            return self._call(function, inputs, attributes, node, scope, origin)
+        version = scope.version(node.domain, where)
+        if key == "Identity":
+            return inputs
+        if key == "Constant":
+            return (self._builder.constant(constant_array(attributes, self._external, where), scope.tensor(node.output[0])),)
+        if key == "If":
+            return self._if(inputs, attributes, node, scope, origin)
+        if key in self._known and (not is_default(node.domain) or version >= self._known[key].since):
+            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            return self._apply(call, version, where)
+        if key in VARIANTS:
+            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            result = modernised(self._builder, call, version)
+            return self._apply(result, version, where) if isinstance(result, Call) else result
+        if key in self._known:
+            return self._convert(node, inputs, attributes, scope, version, origin)
+        return self._by_schema(node, inputs, attributes, scope, version, origin)
+
+    def _values(self, attributes: Mapping[str, AttributeProto], where: str) -> dict[str, AttributeValue]:
+        """Return attributes as Python values."""
+        return {name: attribute_value(attribute, name, self._external, where) for name, attribute in attributes.items()}
+
+    def _wanted(self, node: NodeProto, scope: Scope, key: str) -> tuple[Wanted, ...]:
+        """Return for each result its tensor, or False where it is not wanted.
+
+        The results of a movement all exist: where one lies depends on those before it.
+        """
+        exists = key in self._known and isinstance(self._known[key].lowering, Movement)
+        return tuple(scope.tensor(name) if name else None if exists else False for name in node.output)
+
+    def _apply(self, call: Call, version: int, where: str) -> Sequence[Value | None]:
+        """Append the node of an operator in its newest form."""
+        operator = self._builder.operator(call.op)
+        attrs = typed_attributes(operator, call.attributes, version, where)
+        return self._builder.apply(call.op, call.inputs, attrs, outputs=call.outputs)
+
+    def _if(
+        self, inputs: Sequence[Value | None], attributes: Mapping[str, AttributeProto], node: NodeProto, scope: Scope, origin: str
+    ) -> Sequence[Value | None]:
+        """Import the branch that a constant condition takes."""
+        where = self._builder.place("If")
+        condition = inputs[0] if len(inputs) == 1 else None
+        if condition is None:
+            raise ModelError(f"has {len(inputs)} operands; the specification requires one, the condition", where=where)
+        if condition.constant is None:
+            raise ModelError(
+                "its condition is only known at run time, which is not supported",
+                where=where,
+                hint="Where it depends on the value of an input, fix that with --bind NAME=VALUE.",
+            )
+        if condition.constant.dtype != np.bool_ or condition.constant.size != 1:
+            raise ModelError(f"its condition has the type {condition.type}; the specification requires one bool", where=where)
+        name = "then_branch" if condition.constant.item() else "else_branch"
+        if name not in attributes or attributes[name].type != AttributeProto.GRAPH:
+            raise ModelError(f"attribute {name!r} is missing; the specification requires it", where=where)
+        branch = attributes[name].g
+        if branch.input or len(branch.output) != len(node.output):
+            raise ModelError(
+                f"{name} has {len(branch.input)} inputs and {len(branch.output)} outputs; the node needs 0 and {len(node.output)}",
+                where=where,
+            )
+        inner = replace(
+            scope,
+            prefix=f"{origin}/",
+            tensors=_renamed([v.name for v in branch.output], node.output, scope),
+            initializers={t.name: t for t in branch.initializer},
+            values={},
+            parent=scope,
+            depth=scope.depth + 1,
+        )
+        self._body(branch.node, inner)
+        return [inner.read(v.name, where) for v in branch.output]
+
+    def _call(
+        self,
+        function: FunctionProto,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, AttributeProto],
+        node: NodeProto,
+        scope: Scope,
+        origin: str,
+    ) -> Sequence[Value | None]:
+        """Import the body of a function in place of its call."""
+        where = self._builder.place(operator_key(node.domain, node.op_type))
+        if len(inputs) > len(function.input) or len(node.output) > len(function.output):
+            raise ModelError(
+                f"has {len(inputs)} operands and {len(node.output)} results; "
+                f"the function takes {len(function.input)} and gives {len(function.output)}",
+                where=where,
+            )
+        given = {a.name: a for a in function.attribute_proto} | dict(attributes)
+        known = {*function.attribute, *(a.name for a in function.attribute_proto)}
+        unknown = next((name for name in attributes if name not in known), None)
+        if unknown is not None:
+            raise ModelError(f"attribute {quoted(unknown)} is not one of the function's", where=where, hint=nearest(unknown, known))
+        inner = Scope(
+            versions=imported_versions(function.opset_import, f"function {quoted(function.name)}"),
+            external=self._external,
+            prefix=f"{origin}/",
+            tensors=_renamed(function.output, node.output, scope),
+            references=given,
+            values={name: value for name, value in zip(function.input, inputs, strict=False) if value is not None},
+            depth=scope.depth + 1,
+        )
+        left_out = {name for name in function.input if name not in inner.values}
+        body = [_without(n, left_out) for n in function.node] if left_out else function.node
+        self._body(body, inner)
+        return [inner.read(name, where) for name in function.output[: len(node.output)]]
+
+    def _by_schema(
+        self,
+        node: NodeProto,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, AttributeProto],
+        scope: Scope,
+        version: int,
+        origin: str,
+    ) -> Sequence[Value | None]:
+        """Import an operator without support of its own by ONNX's definition in simpler ones; refuse it where there is none."""
+        key = operator_key(node.domain, node.op_type)
+        body = schema_function(_resolved(node, attributes), version, inputs)
+        if body is None:
+            raise refusal(node, key, version, self._known, self._builder.place(key))
+        body.attribute_proto.extend(a for name, a in schema_defaults(node, version).items() if name not in attributes)
+        body.attribute.extend(attributes)
+        if not body.opset_import:
+            body.opset_import.add(domain="", version=min(version, newest()))
+        return self._call(body, inputs, attributes, node, scope, origin)
+
+    def _convert(
+        self,
+        node: NodeProto,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, AttributeProto],
+        scope: Scope,
+        version: int,
+        origin: str,
+    ) -> Sequence[Value | None]:
+        """Import a node whose meaning has changed since its opset by what ONNX's converter makes of it."""
+        key = operator_key(node.domain, node.op_type)
+        where = self._builder.place(key)
+        since = self._known[key].since
+        if not exists(node.op_type, version):
+            raise refusal(node, key, version, self._known, where)
+        graph = converted(node, attributes, inputs, version, since, where)
+        inner = Scope(
+            versions={**scope.versions, "": since},
+            external=self._external,
+            prefix=f"{origin}/",
+            tensors=_renamed([v.name for v in graph.output], [name for name in node.output if name], scope),
+            initializers={t.name: t for t in graph.initializer},
+            values={name: value for name, value in zip(node.input, inputs, strict=True) if value is not None},
+            depth=scope.depth + 1,
+        )
+        self._body(graph.node, inner)
+        found = iter(graph.output)
+        return [inner.read(next(found).name, where) if name else None for name in node.output]
+
+
+def _functions(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
+    """Return the model's functions by domain, name and overload."""
+    found: dict[FunctionKey, FunctionProto] = {}
+    for function in model.functions:
+        key = (_domain(function.domain), function.name, function.overload)
+        if key in found:
+            raise ModelError("is defined twice", where=f"function {quoted(function.name)}")
+        found[key] = function
+    return found
+
+
+def _initializers(graph: GraphProto, inputs: Inputs) -> dict[str, TensorProto]:
+    """Return the initializers that no binding replaces, by name."""
+    found: dict[str, TensorProto] = {}
+    for tensor in graph.initializer:
+        if not tensor.name or tensor.name in found:
+            raise ModelError("two initializers have this name" if tensor.name else "an initializer has no name", where=quoted(tensor.name))
+        found[tensor.name] = tensor
+    if graph.sparse_initializer:
+        raise ModelError("has sparse initializers; only dense tensors are supported", where="graph")
+    return {name: tensor for name, tensor in found.items() if name not in inputs.constants}
+
+
+def _outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
+    """Return the graph's outputs, checked against what the model declares."""
+    found: dict[str, Value] = {}
+    for info in graph.output:
+        where = f"output {quoted(info.name)}"
+        value = scope.find(info.name) if info.name else None
+        if value is None:
+            raise ModelError("nothing computes it", where=where)
+        if info.name in found:
+            raise ModelError("is declared twice", where=where)
+        if info.HasField("type"):
+            declared = declared_type(info, "output")
+            if declared.dtype != value.type.dtype:
+                raise ModelError(f"is declared as {declared.dtype}, but the graph computes {value.type}", where=where)
+        found[info.name] = value
+    if not found:
+        raise ModelError("has no outputs", where="graph", hint="There is nothing to compute.")
+    return list(found.items())
+
+
+def _renamed(inner: Sequence[str], outer: Sequence[str], scope: Scope) -> dict[str, str]:
+    """Return what the results of a body are called in the main graph."""
+    names = {}
+    for name, result in zip(inner, outer, strict=False):
+        tensor = scope.tensor(result) if result else None
+        if tensor is not None:
+            names[name] = tensor
+    return names
+
+
+def _resolved(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> NodeProto:
+    """Return a copy of NODE with resolved attributes."""
+    copy = NodeProto(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output)
+    for name, attribute in attributes.items():
+        added = copy.attribute.add()
+        added.CopyFrom(attribute)
+        added.name = name
+    return copy
+
+
+def _without(node: NodeProto, names: set[str]) -> NodeProto:
+    """Return NODE without the operands of these names: a function's formal inputs that the call leaves out."""
+    if not any(name in names for name in node.input):
+        return node
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.input[:] = ["" if name in names else name for name in node.input]
+    return copy
+
+
+def _domain(domain: str) -> str:
+    """Return a domain with one spelling for ONNX's own."""
+    return "" if is_default(domain) else domain

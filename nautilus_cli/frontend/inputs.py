@@ -1,0 +1,204 @@
+"""A graph's inputs: their declared types, the shapes and constants that the user gives, what is still open."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import GraphProto, TypeProto, ValueInfoProto
+
+from nautilus_cli.errors import ModelError, UsageError, nearest
+from nautilus_cli.frontend.bindings import bound_array
+from nautilus_cli.frontend.names import quoted
+from nautilus_cli.frontend.tensors import element_type
+from nautilus_cli.ir.types import DType, Sym, TensorType
+from nautilus_cli.ops.builder import check_size
+
+_MAX_RANK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An input as the model declares it.
+
+    Attributes:
+        name: its name.
+        dtype: element type.
+        dims: dimensions, an unnamed open one as `?`; None where even the rank is open.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[int | Sym, ...] | None
+
+    def __str__(self) -> str:
+        dims = "of any shape" if self.dims is None else f"[{', '.join(map(str, self.dims))}]"
+        return f"{quoted(self.name)} {dims}"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a graph starts from.
+
+    Attributes:
+        types: static type of each run-time input, in ONNX order.
+        constants: contents of each input that is bound.
+    """
+
+    types: Mapping[str, TensorType]
+    constants: Mapping[str, np.ndarray]
+
+
+def resolve_inputs(graph: GraphProto, shapes: Mapping[str, Sequence[int]], bindings: Mapping[str, str]) -> Inputs:
+    """Return the inputs with the user's shapes and constants.
+
+    An input that is also an initializer is a constant, not an input. One name of a dimension is one size everywhere.
+
+    Raises:
+        UsageError: a name is unknown, or a shape or constant does not fit.
+        ModelError: a declared type is not supported, or a dimension stays open.
+    """
+    initial = {t.name for t in graph.initializer}
+    declared = {v.name: declared_type(v) for v in graph.input if v.name not in initial}
+    _check_given(graph, declared, initial, shapes, bindings)
+    sizes: dict[Sym, tuple[int, str]] = {}
+    bound = {name: _with_shape(declared[name], shape, sizes) for name, shape in shapes.items()}
+    types: dict[str, TensorType] = {}
+    constants: dict[str, np.ndarray] = {}
+    open_inputs: list[Declared] = []
+    for name, input_ in declared.items():
+        dims = bound.get(name, input_.dims)
+        static = None if dims is None else _static(dims, sizes)
+        if static is None and name in bindings:
+            static = _shape_of_binding(input_, sizes)
+        if static is None:
+            open_inputs.append(input_)
+            continue
+        type_ = check_size(TensorType(input_.dtype, static), f"input {quoted(name)}")
+        if name in bindings:
+            constants[name] = bound_array(name, bindings[name], type_)
+        else:
+            types[name] = type_
+    if open_inputs:
+        raise _open_error(open_inputs, sizes)
+    return Inputs(types, constants)
+
+
+def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
+    """Return a declared type.
+
+    Raises:
+        ModelError: it is not a dense tensor of a supported element type.
+    """
+    where = f"{role} {quoted(info.name)}"
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        what = "has no type" if kind is None else f"is a {kind.removesuffix('_type').replace('_', ' ')}"
+        raise ModelError(f"{what}; only dense tensors are supported", where=where)
+    tensor: TypeProto.Tensor = info.type.tensor_type
+    dtype = element_type(tensor.elem_type, where)
+    if not tensor.HasField("shape"):
+        return Declared(info.name, dtype, None)
+    if len(tensor.shape.dim) > _MAX_RANK:
+        raise ModelError(f"has {len(tensor.shape.dim)} dimensions", where=where, hint=f"The limit is {_MAX_RANK}.")
+    dims: list[int | Sym] = []
+    for dim in tensor.shape.dim:
+        # Some writers mark an open dimension by -1.
+        dims.append(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else Sym(dim.dim_param or "?"))
+    return Declared(info.name, dtype, tuple(dims))
+
+
+def _check_given(
+    graph: GraphProto, declared: Mapping[str, Declared], initial: set[str], shapes: Mapping[str, Sequence[int]], bindings: Mapping[str, str]
+) -> None:
+    """Check the names that the user gives, and that input names are unique."""
+    names = [v.name for v in graph.input]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None or "" in names:
+        raise ModelError(f"two inputs are called {quoted(twice)}" if twice else "an input has no name", where="graph")
+    for option, given in (("--shape", shapes), ("--bind", bindings)):
+        for name in given:
+            if name in initial and option == "--shape":
+                raise UsageError("is an initializer of the model, with a shape of its own", where=f"{option} {quoted(name)}")
+            if name not in declared:
+                raise UsageError("the model has no input of this name", where=f"{option} {quoted(name)}", hint=nearest(name, declared))
+
+
+def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[int, str]]) -> tuple[int, ...]:
+    """Check a given shape against the declared one, and learn the sizes of its named dimensions."""
+    where = f"--shape {quoted(input_.name)}"
+    given = "x".join(map(str, shape))
+    if any(size < 0 for size in shape):
+        raise UsageError(f"{given} has a negative dimension", where=where)
+    if len(shape) > _MAX_RANK:
+        raise UsageError(f"has {len(shape)} dimensions", where=where, hint=f"The limit is {_MAX_RANK}.")
+    if input_.dims is None:
+        return tuple(shape)
+    if len(shape) != len(input_.dims):
+        raise UsageError(
+            f"{given} has {len(shape)} dimensions; the model declares {len(input_.dims)}: {input_}",
+            where=where,
+            hint=f"For example: {_example(input_, sizes)}.",
+        )
+    for number, (size, dim) in enumerate(zip(shape, input_.dims, strict=True)):
+        if isinstance(dim, int):
+            if size != dim:
+                raise UsageError(f"{given} has {size} in dimension {number}; the model declares {dim}: {input_}", where=where)
+        elif dim.name != "?":
+            known, source = sizes.setdefault(dim, (size, input_.name))
+            if known != size:
+                raise UsageError(
+                    f"{given} makes dimension '{dim}' {size}; input {quoted(source)} makes it {known}",
+                    where=where,
+                    hint="One name of a dimension is one size.",
+                )
+    return tuple(shape)
+
+
+def _static(dims: Iterable[int | Sym], sizes: Mapping[Sym, tuple[int, str]]) -> tuple[int, ...] | None:
+    """Return dimensions as numbers, None where one is open."""
+    found = []
+    for dim in dims:
+        if isinstance(dim, Sym):
+            if dim not in sizes:
+                return None
+            dim = sizes[dim][0]
+        found.append(dim)
+    return tuple(found)
+
+
+def _shape_of_binding(input_: Declared, sizes: Mapping[Sym, tuple[int, str]]) -> tuple[int, ...] | None:
+    """Return the shape of a bound input that leaves it open: a scalar where even the rank is, else one element along open dimensions."""
+    if input_.dims is None:
+        return ()
+    return tuple(sizes.get(dim, (1, ""))[0] if isinstance(dim, Sym) else dim for dim in input_.dims)
+
+
+def _open_error(inputs: Sequence[Declared], sizes: Mapping[Sym, tuple[int, str]]) -> ModelError:
+    """Return the error that shows which options to pass."""
+    what = "; ".join(map(str, inputs))
+    options = " ".join(_example(input_, sizes) for input_ in inputs)
+    plural = "inputs have dimensions" if len(inputs) > 1 else "an input has dimensions"
+    return ModelError(f"{plural} that the model leaves open: {what}.", hint=f"Pass their sizes, for example: {options}")
+
+
+def _example(input_: Declared, sizes: Mapping[Sym, tuple[int, str]]) -> str:
+    """Return a `--shape` option with plausible sizes for what is open."""
+    dims = input_.dims if input_.dims is not None else (Sym("batch"), Sym("channels"), Sym("height"), Sym("width"))
+    known = [sizes[d][0] if isinstance(d, Sym) and d in sizes else d for d in dims]
+    text = "x".join(str(_plausible(d, number, len(dims)) if isinstance(d, Sym) else d) for number, d in enumerate(known))
+    return f"--shape {shlex.quote(f'{quoted(input_.name)[1:-1]}={text}')}"
+
+
+def _plausible(dim: Sym, number: int, rank: int) -> int:
+    """Return a usual size of an open dimension: images are 224 wide and texts 128 long."""
+    name = dim.name.lower()
+    if "batch" in name or number == 0:
+        return 1
+    if "seq" in name or "len" in name or "time" in name:
+        return 128
+    if rank == 4:
+        return 3 if number == 1 else 224
+    return 128

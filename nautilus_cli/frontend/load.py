@@ -1,0 +1,93 @@
+"""load(): a file to a typed, static graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from onnx import IR_VERSION, ModelProto
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.importer import import_graph
+from nautilus_cli.frontend.inputs import resolve_inputs
+from nautilus_cli.frontend.names import quoted
+from nautilus_cli.frontend.opsets import imported_versions
+from nautilus_cli.frontend.reading import read_model
+from nautilus_cli.frontend.structure import check_names
+from nautilus_cli.ir.graph import Graph
+
+NO_SHAPES: Mapping[str, Sequence[int]] = {}
+NO_BINDINGS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadedModel:
+    """A model as the rest of the compiler sees it.
+
+    Attributes:
+        graph: typed and static; constants folded, functions inlined.
+        sha256: hash of the file and of the external data that the graph uses.
+        opset: version of ONNX's own domain.
+        producer: what wrote the model.
+        nodes: number of ONNX nodes in its main graph.
+        constants: contents of the inputs that the user bound; a reference run needs them.
+    """
+
+    graph: Graph
+    sha256: str
+    opset: int
+    producer: str
+    nodes: int
+    constants: Mapping[str, np.ndarray]
+
+
+def load(path: Path | str, *, shapes: Mapping[str, Sequence[int]] = NO_SHAPES, bindings: Mapping[str, str] = NO_BINDINGS) -> LoadedModel:
+    """Return the model in a file as a graph.
+
+    Args:
+        path: a .onnx file; external data lies in its folder.
+        shapes: shape of each input whose dimensions the model leaves open.
+        bindings: text of the constant that replaces an input (one number, or numbers separated by commas).
+
+    Raises:
+        FileError: a file is missing or cannot be read.
+        ModelError: the file is no ONNX model, or an invalid one, or uses what is not supported.
+        UsageError: a shape or constant does not fit the model.
+    """
+    file = read_model(Path(path))
+    external = ExternalData(file.path.parent)
+    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings)
+
+
+def load_model(
+    model: ModelProto,
+    external: ExternalData,
+    sha256: str,
+    *,
+    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    bindings: Mapping[str, str] = NO_BINDINGS,
+) -> LoadedModel:
+    """Return a model in memory as a graph; arguments and errors as those of `load`."""
+    if model.ir_version > IR_VERSION:
+        raise ModelError(
+            f"IR version {model.ir_version} is newer than {IR_VERSION}, the newest that the installed onnx knows",
+            where="the model",
+            hint="Update the onnx package.",
+        )
+    check_names(model)
+    versions = imported_versions(model.opset_import, "the model")
+    if "" not in versions and all(not function.opset_import for function in model.functions):
+        raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
+    inputs = resolve_inputs(model.graph, shapes, bindings)
+    graph = import_graph(model, inputs, external)
+    return LoadedModel(
+        graph=graph,
+        sha256=external.sha256(sha256),
+        opset=versions.get("", 0),
+        producer=quoted(f"{model.producer_name} {model.producer_version}".strip())[1:-1],
+        nodes=len(model.graph.node),
+        constants=inputs.constants,
+    )

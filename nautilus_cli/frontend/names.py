@@ -1,0 +1,27 @@
+"""Names from outside, made fit for a message."""
+
+from __future__ import annotations
+
+from onnx import NodeProto
+
+_LONGEST = 80
+
+
+def quoted(name: str) -> str:
+    """Return a name in quotes, control characters escaped and an endless one cut."""
+    return repr(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…")
+
+
+def node_label(node: NodeProto, index: int) -> str:
+    """Return what a node is called: its name, or `#12 Conv` where it has none."""
+    return node.name or f"#{index} {node.op_type}"
+
+
+def operator_key(domain: str, op_type: str) -> str:
+    """Return an operator's key in the registry: its name, with `domain::` before it outside the default domain."""
+    return op_type if is_default(domain) else f"{domain}::{op_type}"
+
+
+def is_default(domain: str) -> bool:
+    """Whether a domain is ONNX's own (it has two spellings)."""
+    return domain in ("", "ai.onnx")

@@ -1,0 +1,92 @@
+"""The names that a graph, a subgraph or a function body sees while it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from onnx import AttributeProto, TensorProto
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.names import is_default, quoted
+from nautilus_cli.frontend.tensors import tensor_array
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import TensorType, dtype_of
+
+MAX_DEPTH = 32
+"""Functions and subgraphs within each other; deeper nesting is a mistake or an attack."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """Names and versions of one graph or function body.
+
+    Attributes:
+        versions: opset version by domain, the default domain as the empty string.
+        external: where external data is read from.
+        prefix: put before the names of its nodes.
+        tensors: what its names are called in the main graph; a name that is not in it is no tensor there. None for the main graph itself.
+        references: attributes of the calling function.
+        initializers: not yet read.
+        values: by name.
+        parent: the enclosing graph, whose names are seen too.
+        depth: how many graphs and functions enclose it.
+    """
+
+    versions: Mapping[str, int]
+    external: ExternalData
+    prefix: str = ""
+    tensors: Mapping[str, str] | None = None
+    references: Mapping[str, AttributeProto] = field(default_factory=dict)
+    initializers: Mapping[str, TensorProto] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
+    parent: Scope | None = None
+    depth: int = 0
+
+    def names(self) -> set[str]:
+        """Return every name that is defined here or around."""
+        around = set() if self.parent is None else self.parent.names()
+        return around | self.values.keys() | self.initializers.keys()
+
+    def tensor(self, name: str) -> str | None:
+        """Return what a name is called in the main graph, None where it is no tensor there."""
+        return name if self.tensors is None else self.tensors.get(name)
+
+    def find(self, name: str) -> Value | None:
+        """Return the value of a name, None where nothing defines it; an initializer is read when it is first asked for."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.initializers:
+            array = tensor_array(self.initializers[name], self.external, "initializer")
+            self.values[name] = Value(TensorType(dtype_of(array), array.shape), tensor=self.tensor(name), constant=array)
+            return self.values[name]
+        return None if self.parent is None else self.parent.find(name)
+
+    def read(self, name: str, where: str) -> Value | None:
+        """Return the value of an operand's name; None for the empty name, an operand left out.
+
+        Raises:
+            ModelError: nothing defines it.
+        """
+        if not name:
+            return None
+        value = self.find(name)
+        if value is None:
+            raise ModelError(f"reads {quoted(name)}, which nothing computes", where=where)
+        return value
+
+    def version(self, domain: str, where: str) -> int:
+        """Return the opset version of a domain.
+
+        Raises:
+            ModelError: the model does not import it.
+        """
+        domain = "" if is_default(domain) else domain
+        if domain not in self.versions:
+            raise ModelError(
+                f"belongs to the domain {quoted(domain)}, which the model's opset_import does not name",
+                where=where,
+                hint=f"It names {', '.join(quoted(d or 'ai.onnx') for d in self.versions) or 'none'}.",
+            )
+        return self.versions[domain]

@@ -1,0 +1,105 @@
+"""TensorProto to numpy, checked before anything is allocated, without copies where the data is raw or external."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from onnx import TensorProto
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.names import quoted
+from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ops.builder import check_size
+from nautilus_cli.ops.element_types import dtype_from_onnx
+
+_FIELDS: dict[int, str] = {
+    TensorProto.FLOAT: "float_data",
+    TensorProto.DOUBLE: "double_data",
+    TensorProto.INT64: "int64_data",
+    TensorProto.UINT32: "uint64_data",
+    TensorProto.UINT64: "uint64_data",
+}
+"""Source: onnx.proto, TensorProto: where elements stand that are not raw; every other type stands in int32_data."""
+
+
+def tensor_label(tensor: TensorProto, role: str = "tensor") -> str:
+    """Return where an error is."""
+    return f"{role} {quoted(tensor.name)}" if tensor.name else role
+
+
+def element_type(number: int, where: str) -> DType:
+    """Return the element type with a number of TensorProto.DataType.
+
+    Raises:
+        ModelError: it is not supported.
+    """
+    try:
+        return dtype_from_onnx(number)
+    except ModelError as error:
+        names = {value: name for name, value in TensorProto.DataType.items()}
+        raise ModelError(f"element type {names.get(number, number)} is not supported", where=where, hint=error.hint) from error
+
+
+def tensor_type(tensor: TensorProto, where: str) -> TensorType:
+    """Return the declared type; nothing is allocated.
+
+    Raises:
+        ModelError: the element type is not supported, a dimension is negative, or the size is absurd.
+    """
+    if tensor.HasField("segment"):
+        raise ModelError("is a segment of a tensor; only whole tensors are supported", where=where)
+    dims = tuple(tensor.dims)
+    if any(dim < 0 for dim in dims):
+        raise ModelError(f"has the shape {list(dims)}, with a negative dimension", where=where)
+    return check_size(TensorType(element_type(tensor.data_type, where), dims), where)
+
+
+def size_bytes(tensor: TensorProto) -> int:
+    """Return how many bytes a tensor really brings along in the model's file or beside it, whatever it declares."""
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return tensor_type(tensor, tensor_label(tensor, "initializer")).bytes
+    return len(tensor.raw_data)
+
+
+def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tensor") -> np.ndarray:
+    """Return the contents of a tensor, read-only.
+
+    Raises:
+        ModelError: declared type and shape do not fit the data that is there.
+        FileError: external data cannot be read.
+    """
+    where = tensor_label(tensor, role)
+    type_ = tensor_type(tensor, where)
+    dtype = type_.dtype.numpy
+    if tensor.data_location == TensorProto.EXTERNAL:
+        data = external.bytes_of(tensor, type_.bytes, where)
+        # Kernels and numpy want aligned elements; files written by others may not align them.
+        array = (data if data.ctypes.data % dtype.itemsize == 0 else data.copy()).view(dtype)
+    elif tensor.HasField("raw_data"):
+        raw = tensor.raw_data
+        if len(raw) != type_.bytes:
+            raise ModelError(f"holds {len(raw)} bytes; its type {type_} needs {type_.bytes}", where=where)
+        array = np.frombuffer(raw, dtype)
+    else:
+        array = _from_field(tensor, type_, where)
+    if type_.dtype.kind == "bool":
+        array = array.view(np.uint8) != 0  # numpy takes every other byte for undefined
+    array = array.reshape(type_.static).view()
+    array.flags.writeable = False
+    return array
+
+
+def _from_field(tensor: TensorProto, type_: TensorType, where: str) -> np.ndarray:
+    """Return elements that stand in one of the typed fields, flat."""
+    elements = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
+    count = prod(type_.static)
+    if len(elements) != count:
+        raise ModelError(f"holds {len(elements)} elements; its type {type_} needs {count}", where=where)
+    dtype = type_.dtype
+    if tensor.data_type in _FIELDS:
+        return np.array(elements, dtype.numpy)
+    integers = np.array(elements, np.int32)
+    # 16-bit floats stand there as their bits, narrow integers as their values.
+    return integers.astype(np.uint16).view(dtype.numpy) if dtype.is_float else integers.astype(dtype.numpy)

@@ -1,0 +1,225 @@
+"""Older forms of operators: how a node of an earlier opset reads in the newest one.
+
+Used where an operator's own rules do not cover the older form (the node's opset is below the operator's `since`). What is missing here
+goes through ONNX's version converter, which knows most changes of meaning but needs tens of milliseconds a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+from types import MappingProxyType
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.attributes import AttributeValue
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ops.builder import GraphBuilder, Wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A node about to be appended.
+
+    Attributes:
+        op: operator.
+        inputs: operands.
+        attributes: by name.
+        outputs: as `GraphBuilder.apply` takes them.
+    """
+
+    op: str
+    inputs: tuple[Value | None, ...]
+    attributes: Mapping[str, AttributeValue]
+    outputs: tuple[Wanted, ...]
+
+    def without(self, *names: str) -> Call:
+        """Return the call without some attributes."""
+        return replace(self, attributes={name: value for name, value in self.attributes.items() if name not in names})
+
+    def with_operand(self, position: int, value: Value | None) -> Call:
+        """Return the call with an operand added or replaced."""
+        inputs = list(self.inputs) + [None] * (position + 1 - len(self.inputs))
+        inputs[position] = value
+        return replace(self, inputs=tuple(inputs))
+
+    def operand(self, position: int) -> Value:
+        """Return a required operand."""
+        value = self.inputs[position] if position < len(self.inputs) else None
+        if value is None:
+            raise ModelError(f"operand {position} of {self.op} is missing; the specification requires it")
+        return value
+
+
+Results = tuple[Value | None, ...]
+Variant = Callable[[GraphBuilder, Call], Call | Results]
+
+
+def modernised(builder: GraphBuilder, call: Call, version: int) -> Call | Results:
+    """Return CALL, a node of opset VERSION, in its newest form; results where that takes more than one node."""
+    known = VARIANTS.get(call.op, ())
+    for before, variant in known:
+        if version < before:
+            result = variant(builder, call)
+            if not isinstance(result, Call):
+                return result
+            call = result
+    return call
+
+
+def _moved(attribute: str, position: int, *, scalar: bool = False, like: int | None = None) -> Variant:
+    """Return the variant that makes an attribute an operand.
+
+    Args:
+        attribute: its name.
+        position: of the operand.
+        scalar: whether the operand is one number without dimensions.
+        like: the operand whose element type the new one has; None for int64.
+    """
+
+    def variant(builder: GraphBuilder, call: Call) -> Call:
+        if attribute not in call.attributes:
+            return call
+        dtype = np.dtype(np.int64) if like is None else call.operand(like).type.dtype.numpy
+        array = np.array(call.attributes[attribute], dtype)
+        return call.without(attribute).with_operand(position, builder.constant(array.reshape(()) if scalar else array.reshape(-1)))
+
+    return variant
+
+
+def _dropped(*names: str) -> Variant:
+    """Return the variant that drops attributes which mean nothing at inference."""
+    return lambda _, call: call.without(*names)
+
+
+def _renamed(op: str, **attributes: AttributeValue) -> Variant:
+    """Return the variant that gives an operator its newer name and what the older one took for granted."""
+    return lambda _, call: replace(call, op=op, attributes={**attributes, **call.attributes})
+
+
+def _unchanged(_: GraphBuilder, call: Call) -> Call:
+    """Every node of the older form means the same in the newer one, which only allows more."""
+    return call
+
+
+def _aligned(builder: GraphBuilder, call: Call) -> Call:
+    """Broadcasting by `broadcast` and `axis`: the second operand's dimensions start at that axis of the first.
+
+    Source: ONNX 6, Add-6.
+    """
+    a, b = call.operand(0), call.operand(1)
+    rank, inner = len(a.type.shape), len(b.type.shape)
+    axis = call.attributes.get("axis")
+    if call.attributes.get("broadcast", 0) and isinstance(axis, int):
+        axis += rank if axis < 0 else 0
+        if not 0 <= axis <= rank - inner:
+            raise ModelError(f"axis is {axis}; operands of rank {rank} and {inner} allow 0 to {rank - inner}")
+        shape = (*b.type.static, *(1,) * (rank - inner - axis))
+        call = call.with_operand(1, _reshape(builder, b, shape))
+    elif not call.attributes.get("broadcast", 0) and a.type.shape != b.type.shape:
+        raise ModelError(f"operands have the types {a.type} and {b.type}; without broadcast=1 the specification requires equal shapes")
+    return call.without("axis", "broadcast")
+
+
+def _channel_slope(builder: GraphBuilder, call: Call) -> Call:
+    """PRelu with one slope a channel, which is dimension 1. Source: ONNX 6, PRelu-6."""
+    x, slope = call.operand(0), call.operand(1)
+    if slope.type.elements == 1 or len(x.type.shape) < 2:
+        return call
+    return call.with_operand(1, _reshape(builder, slope, (slope.type.elements, *(1,) * (len(x.type.shape) - 2))))
+
+
+def _spatial(_: GraphBuilder, call: Call) -> Call:
+    """BatchNormalization by channel; statistics for every element are not supported. Source: ONNX 7, BatchNormalization-7."""
+    if not call.attributes.get("spatial", 1):
+        raise ModelError("spatial=0 is not supported", hint="Supported is one mean and variance a channel.")
+    return call.without("spatial", "is_test", "consumed_inputs")
+
+
+def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
+    """Softmax over all dimensions from `axis` on, as if they were one. Source: ONNX 11, Softmax-11."""
+    x = call.operand(0)
+    shape = x.type.static
+    axis = call.attributes.get("axis", 1)
+    if not isinstance(axis, int) or not -len(shape) <= axis <= len(shape):
+        raise ModelError(f"axis is {axis}; for a tensor of rank {len(shape)} the specification allows {-len(shape)} to {len(shape)}")
+    axis += len(shape) if axis < 0 else 0
+    if axis == len(shape) - 1:
+        return replace(call, attributes={"axis": -1})
+    flat = _reshape(builder, x, (prod(shape[:axis]), prod(shape[axis:])))
+    attrs = builder.operator(call.op).attributes(axis=-1)
+    result = builder.node(call.op, [flat], attrs)
+    return builder.apply("Reshape", [result, _integers(builder, shape)], outputs=call.outputs)
+
+
+def _scales(builder: GraphBuilder, call: Call) -> Call:
+    """Upsample and the first Resize: (X, scales), sampled without a shift. Source: ONNX 10, Resize-10."""
+    if "scales" in call.attributes:
+        scales: Value | None = builder.constant(np.array(call.attributes["scales"], np.float32).reshape(-1))
+    else:
+        scales = call.operand(1)
+    attributes: dict[str, AttributeValue] = {
+        "mode": call.attributes.get("mode", "nearest"),
+        "coordinate_transformation_mode": "asymmetric",
+        "nearest_mode": "floor",
+    }
+    return replace(call, op="Resize", inputs=(call.operand(0), None, scales), attributes=attributes)
+
+
+def _sampling_modes(_: GraphBuilder, call: Call) -> Call:
+    """GridSample's modes by their older names. Source: ONNX 16, GridSample-16."""
+    names = {"bilinear": "linear", "bicubic": "cubic"}
+    mode = call.attributes.get("mode", "bilinear")
+    return replace(call, attributes={**call.attributes, "mode": names.get(mode, mode) if isinstance(mode, str) else mode})
+
+
+def _equal_parts(_: GraphBuilder, call: Call) -> Call:
+    """Split without sizes: as many equal parts as results. Source: ONNX 13, Split-13."""
+    if len(call.inputs) > 1 and call.inputs[1] is not None:
+        return call
+    return replace(call, attributes={**call.attributes, "num_outputs": len(call.outputs)})
+
+
+def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
+    """Append a Reshape."""
+    return builder.node("Reshape", [value, _integers(builder, shape)])
+
+
+def _integers(builder: GraphBuilder, values: tuple[int, ...]) -> Value:
+    """Return an int64 constant."""
+    return builder.constant(np.array(values, np.int64))
+
+
+_AXES = _moved("axes", 1)
+
+VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), ((7, _aligned),)),
+        **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, _unchanged),)),
+        **dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"), ((18, _AXES),)),
+        **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"), ((18, _AXES),)),
+        **dict.fromkeys(("ReduceSum", "Squeeze", "Unsqueeze"), ((13, _AXES),)),
+        **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
+        **{op: ((7, _dropped("output_sequence")),) for op in ("RNN", "GRU", "LSTM")},
+        "BatchNormalization": ((9, _spatial), (15, _unchanged)),
+        "Clip": ((11, _moved("min", 1, scalar=True, like=0)), (11, _moved("max", 2, scalar=True, like=0))),
+        "DFT": ((20, _moved("axis", 2, scalar=True)),),
+        "Dropout": ((7, _dropped("is_test")), (12, _dropped("ratio"))),
+        "Gemm": ((7, _dropped("broadcast")),),
+        "GridSample": ((20, _sampling_modes),),
+        "PRelu": ((7, _channel_slope),),
+        "Pad": ((11, _moved("pads", 1)), (11, _moved("value", 2, scalar=True, like=0))),
+        "Resize": ((11, _scales),),
+        "Scatter": ((11, _renamed("ScatterElements")),),
+        "Slice": ((10, _moved("starts", 1)), (10, _moved("ends", 2)), (10, _moved("axes", 3))),
+        "Split": ((13, _moved("split", 1)), (18, _equal_parts)),
+        "TopK": ((10, _moved("k", 1)),),
+        "Upsample": ((10, _scales),),
+    }
+)
+"""For each operator (before which opset, its variant), in order of application.
+
+Source: the changelog of ONNX's operators (Changelog.md) at the versions named.
+"""
