@@ -1,0 +1,413 @@
+// Functions that expressions name: one element in, one element out, in compute types (float, double, integers, bool).
+//
+// The meaning is ONNX's: NaN propagates through max, min and what is built on them; integers wrap; integer division cuts towards
+// zero and gives 0 for a divisor of 0; mod has the sign of the divisor, with a flag that of the dividend.
+// Operands after those of the operator are its attributes, in the type of the first operand.
+#pragma once
+
+#include <nautilus/core/convert.cuh>
+#include <nautilus/device/math.cuh>
+#include <nautilus/device/platform.cuh>
+#include <nautilus/device/types.cuh>
+
+namespace nautilus {
+namespace math {
+
+namespace detail {
+
+template <class T>
+inline constexpr bool kIsFloat = false;
+template <>
+inline constexpr bool kIsFloat<float> = true;
+template <>
+inline constexpr bool kIsFloat<double> = true;
+
+template <class T>
+inline constexpr bool kIsSigned = static_cast<T>(-1) < static_cast<T>(0);
+
+template <class T>
+inline constexpr int kBits = static_cast<int>(sizeof(T)) * 8;
+
+// Unsigned and at least 32 bits wide, so that sums and products wrap and are never promoted to a signed type.
+template <int kBytes>
+struct Wrapping {
+  using Type = uint32;
+};
+template <>
+struct Wrapping<8> {
+  using Type = uint64;
+};
+template <class T>
+using Wrap = typename Wrapping<static_cast<int>(sizeof(T))>::Type;
+
+// The float next to VALUE whose last bit says that digits were cut off: rounded once more, it gives what one rounding gives.
+NAUTILUS_DEVICE float to_odd(double value) {
+  const float near = static_cast<float>(value);
+  const double back = near;
+  if (value != value || back == value || device::is_infinite(near)) return near;
+  const bool is_beyond = value < 0 ? back < value : back > value;
+  return device::bit_cast<float>((device::bit_cast<uint32>(near) - (is_beyond ? 1u : 0u)) | 1u);
+}
+
+}  // namespace detail
+
+// Arithmetic
+
+template <class T>
+NAUTILUS_DEVICE T add(T a, T b) {
+  if constexpr (detail::kIsFloat<T>) return a + b;
+  else return static_cast<T>(static_cast<detail::Wrap<T>>(a) + static_cast<detail::Wrap<T>>(b));
+}
+
+template <class T>
+NAUTILUS_DEVICE T sub(T a, T b) {
+  if constexpr (detail::kIsFloat<T>) return a - b;
+  else return static_cast<T>(static_cast<detail::Wrap<T>>(a) - static_cast<detail::Wrap<T>>(b));
+}
+
+template <class T>
+NAUTILUS_DEVICE T mul(T a, T b) {
+  if constexpr (detail::kIsFloat<T>) return a * b;
+  else return static_cast<T>(static_cast<detail::Wrap<T>>(a) * static_cast<detail::Wrap<T>>(b));
+}
+
+template <class T>
+NAUTILUS_DEVICE T neg(T a) {
+  if constexpr (detail::kIsFloat<T>) return -a;
+  else return sub(static_cast<T>(0), a);
+}
+
+template <class T>
+NAUTILUS_DEVICE T div(T a, T b) {
+  if constexpr (detail::kIsFloat<T>) {
+    return a / b;
+  } else {
+    if (b == static_cast<T>(0)) return static_cast<T>(0);
+    if constexpr (detail::kIsSigned<T>) {
+      if (b == static_cast<T>(-1)) return neg(a);  // the lowest number has no positive twin
+    }
+    return static_cast<T>(a / b);
+  }
+}
+
+template <class T>
+NAUTILUS_DEVICE T mod(T a, T b, T is_fmod) {
+  if constexpr (detail::kIsFloat<T>) {
+    return device::fmod(a, b);
+  } else {
+    if (b == static_cast<T>(0)) return static_cast<T>(0);
+    if constexpr (detail::kIsSigned<T>) {
+      if (b == static_cast<T>(-1)) return static_cast<T>(0);
+      const T rest = static_cast<T>(a % b);
+      const bool differs = rest != static_cast<T>(0) && (rest < static_cast<T>(0)) != (b < static_cast<T>(0));
+      return differs && is_fmod == static_cast<T>(0) ? add(rest, b) : rest;
+    } else {
+      return static_cast<T>(a % b);
+    }
+  }
+}
+
+template <class T>
+NAUTILUS_DEVICE T max(T a, T b) {
+  if constexpr (device::detail::kIsSame<T, float>) return device::max_nan(a, b);
+  else return a > b || a != a ? a : b;
+}
+
+template <class T>
+NAUTILUS_DEVICE T min(T a, T b) {
+  if constexpr (device::detail::kIsSame<T, float>) return device::min_nan(a, b);
+  else return a < b || a != a ? a : b;
+}
+
+template <class T>
+NAUTILUS_DEVICE T abs(T a) {
+  if constexpr (detail::kIsFloat<T>) return device::fabs(a);
+  else if constexpr (detail::kIsSigned<T>) return a < static_cast<T>(0) ? neg(a) : a;
+  else return a;
+}
+
+// NaN stays, and so does the sign of zero.
+template <class T>
+NAUTILUS_DEVICE T sign(T a) {
+  if (a > static_cast<T>(0)) return static_cast<T>(1);
+  if constexpr (detail::kIsFloat<T> || detail::kIsSigned<T>) {
+    if (a < static_cast<T>(0)) return static_cast<T>(-1);
+  }
+  return a;
+}
+
+template <class T>
+NAUTILUS_DEVICE T reciprocal(T a) {
+  return static_cast<T>(1) / a;
+}
+
+// Integer to integer: by squaring, modulo 2^bits; a negative exponent gives the quotient of 1 by the power.
+// Integer to float: through double. Float to integer: in the base's type.
+template <class Base, class Exponent>
+NAUTILUS_DEVICE Base pow(Base base, Exponent exponent) {
+  if constexpr (detail::kIsFloat<Base>) {
+    return device::pow(base, static_cast<Base>(exponent));
+  } else if constexpr (detail::kIsFloat<Exponent>) {
+    return device::convert<Base>(device::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  } else {
+    if (exponent < static_cast<Exponent>(0)) {
+      if (base == static_cast<Base>(1)) return base;
+      if constexpr (detail::kIsSigned<Base>) {
+        if (base == static_cast<Base>(-1)) return exponent % 2 == 0 ? static_cast<Base>(1) : base;
+      }
+      return static_cast<Base>(0);
+    }
+    Base result = static_cast<Base>(1);
+    for (uint64 rest = static_cast<uint64>(exponent); rest != 0; rest >>= 1) {
+      if (rest & 1) result = mul(result, base);
+      base = mul(base, base);
+    }
+    return result;
+  }
+}
+
+// Functions of the mathematics library
+
+#define NAUTILUS_MATH_FORWARD(name, function) \
+  template <class T>                          \
+  NAUTILUS_DEVICE T name(T a) {               \
+    return device::function(a);               \
+  }
+
+NAUTILUS_MATH_FORWARD(acos, acos)
+NAUTILUS_MATH_FORWARD(acosh, acosh)
+NAUTILUS_MATH_FORWARD(asin, asin)
+NAUTILUS_MATH_FORWARD(asinh, asinh)
+NAUTILUS_MATH_FORWARD(atan, atan)
+NAUTILUS_MATH_FORWARD(atanh, atanh)
+NAUTILUS_MATH_FORWARD(ceil, ceil)
+NAUTILUS_MATH_FORWARD(cos, cos)
+NAUTILUS_MATH_FORWARD(cosh, cosh)
+NAUTILUS_MATH_FORWARD(erf, erf)
+NAUTILUS_MATH_FORWARD(exp, exp)
+NAUTILUS_MATH_FORWARD(floor, floor)
+NAUTILUS_MATH_FORWARD(log, log)
+NAUTILUS_MATH_FORWARD(round, rint)  // half to even
+NAUTILUS_MATH_FORWARD(sin, sin)
+NAUTILUS_MATH_FORWARD(sinh, sinh)
+NAUTILUS_MATH_FORWARD(sqrt, sqrt)
+NAUTILUS_MATH_FORWARD(tan, tan)
+NAUTILUS_MATH_FORWARD(tanh, tanh)
+
+#undef NAUTILUS_MATH_FORWARD
+
+template <class T>
+NAUTILUS_DEVICE bool is_nan(T a) {
+  return a != a;
+}
+
+template <class T>
+NAUTILUS_DEVICE bool is_inf(T a, T detect_negative, T detect_positive) {
+  return device::is_infinite(a) && (a < 0 ? detect_negative : detect_positive) != 0;
+}
+
+// Activations
+
+template <class T>
+NAUTILUS_DEVICE T relu(T a) {
+  return max(a, static_cast<T>(0));
+}
+
+template <class T>
+NAUTILUS_DEVICE T leaky_relu(T a, T alpha) {
+  return a < 0 ? a * alpha : a;
+}
+
+template <class T>
+NAUTILUS_DEVICE T prelu(T a, T slope) {
+  return a < static_cast<T>(0) ? mul(a, slope) : a;
+}
+
+template <class T>
+NAUTILUS_DEVICE T thresholded_relu(T a, T alpha) {
+  return a > alpha ? a : static_cast<T>(0);
+}
+
+template <class T>
+NAUTILUS_DEVICE T elu(T a, T alpha) {
+  return a < 0 ? alpha * device::expm1(a) : a;
+}
+
+template <class T>
+NAUTILUS_DEVICE T selu(T a, T alpha, T gamma) {
+  return gamma * (a > 0 ? a : alpha * device::expm1(a));
+}
+
+template <class T>
+NAUTILUS_DEVICE T celu(T a, T alpha) {
+  return a < 0 ? alpha * device::expm1(a / alpha) : a;
+}
+
+template <class T>
+NAUTILUS_DEVICE T shrink(T a, T bias, T lambd) {
+  return a < -lambd ? a + bias : a > lambd ? a - bias : a != a ? a : static_cast<T>(0);
+}
+
+template <class T>
+NAUTILUS_DEVICE T sigmoid(T a) {
+  const T denominator = static_cast<T>(1) + device::exp(-a);
+  if constexpr (device::detail::kIsSame<T, float>) return device::fast_reciprocal(denominator);  // within one unit in the last place
+  else return static_cast<T>(1) / denominator;
+}
+
+template <class T>
+NAUTILUS_DEVICE T swish(T a, T alpha) {
+  return a * sigmoid(alpha * a);
+}
+
+template <class T>
+NAUTILUS_DEVICE T softplus(T a) {
+  return max(a, static_cast<T>(0)) + device::log1p(device::exp(-device::fabs(a)));
+}
+
+template <class T>
+NAUTILUS_DEVICE T softsign(T a) {
+  return a / (static_cast<T>(1) + device::fabs(a));
+}
+
+template <class T>
+NAUTILUS_DEVICE T hard_sigmoid(T a, T alpha, T beta) {
+  return min(max(a * alpha + beta, static_cast<T>(0)), static_cast<T>(1));
+}
+
+template <class T>
+NAUTILUS_DEVICE T hard_swish(T a) {
+  return a * hard_sigmoid(a, static_cast<T>(1.0 / 6.0), static_cast<T>(0.5));
+}
+
+// tanh(softplus(a)) = (e e + 2 e) / (e e + 2 e + 2) with e = exp(a), which needs one exponential and cancels nowhere.
+template <class T>
+NAUTILUS_DEVICE T mish(T a) {
+  const T e = device::exp(a);
+  const T n = e * (e + static_cast<T>(2));
+  return a > static_cast<T>(20) ? a : a * (n / (n + static_cast<T>(2)));
+}
+
+template <class T>
+NAUTILUS_DEVICE T gelu(T a, T is_tanh) {
+  const T half_a = static_cast<T>(0.5) * a;
+  if (is_tanh != 0) {
+    constexpr T kScale = static_cast<T>(0.79788456080286535588);  // sqrt(2 / pi)
+    return half_a * (static_cast<T>(1) + device::tanh(kScale * (a + static_cast<T>(0.044715) * a * a * a)));
+  }
+  return half_a * (static_cast<T>(1) + device::erf(a * static_cast<T>(0.70710678118654752440)));
+}
+
+// Comparison and choice
+
+template <class T>
+NAUTILUS_DEVICE bool equal(T a, T b) {
+  return a == b;
+}
+template <class T>
+NAUTILUS_DEVICE bool greater(T a, T b) {
+  return a > b;
+}
+template <class T>
+NAUTILUS_DEVICE bool greater_or_equal(T a, T b) {
+  return a >= b;
+}
+template <class T>
+NAUTILUS_DEVICE bool less(T a, T b) {
+  return a < b;
+}
+template <class T>
+NAUTILUS_DEVICE bool less_or_equal(T a, T b) {
+  return a <= b;
+}
+template <class T>
+NAUTILUS_DEVICE T where(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
+// Logic
+
+NAUTILUS_DEVICE bool logical_not(bool a) { return !a; }
+NAUTILUS_DEVICE bool logical_and(bool a, bool b) { return a && b; }
+NAUTILUS_DEVICE bool logical_or(bool a, bool b) { return a || b; }
+NAUTILUS_DEVICE bool logical_xor(bool a, bool b) { return a != b; }
+
+template <class T>
+NAUTILUS_DEVICE T bitwise_not(T a) {
+  return static_cast<T>(~a);
+}
+template <class T>
+NAUTILUS_DEVICE T bitwise_and(T a, T b) {
+  return static_cast<T>(a & b);
+}
+template <class T>
+NAUTILUS_DEVICE T bitwise_or(T a, T b) {
+  return static_cast<T>(a | b);
+}
+template <class T>
+NAUTILUS_DEVICE T bitwise_xor(T a, T b) {
+  return static_cast<T>(a ^ b);
+}
+
+// A negative count, or one past the width, leaves what the sign alone gives: -1 for a negative number shifted right, else 0.
+template <class T>
+NAUTILUS_DEVICE T bit_shift(T a, T count, T is_left) {
+  const bool is_outside = count < static_cast<T>(0) || static_cast<uint64>(count) >= static_cast<uint64>(detail::kBits<T>);
+  if (is_left != static_cast<T>(0)) return is_outside ? static_cast<T>(0) : static_cast<T>(static_cast<detail::Wrap<T>>(a) << count);
+  if (is_outside) return a < static_cast<T>(0) ? static_cast<T>(-1) : static_cast<T>(0);
+  return static_cast<T>(a >> count);
+}
+
+// Conversion: cast_<source>_<target> takes the compute type of the source and gives that of the target, rounded as its storage is.
+
+namespace detail {
+
+template <class Target, class Value>
+NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast(Value value) {
+  if constexpr (device::detail::kIsSame<Target, half> && device::detail::kIsSame<Value, double>) {
+    return device::to_float(device::to_half(to_odd(value)));
+  } else {
+    return to_compute(device::convert<Target>(value));
+  }
+}
+
+}  // namespace detail
+
+#define NAUTILUS_MATH_CAST(source, Source, target, Target)                                                          \
+  NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast_##source##_##target(typename ComputeOf<Source>::Type value) { \
+    return detail::cast<Target>(value);                                                                             \
+  }
+#define NAUTILUS_MATH_CASTS(source, Source)         \
+  NAUTILUS_MATH_CAST(source, Source, f16, half)     \
+  NAUTILUS_MATH_CAST(source, Source, bf16, bfloat16) \
+  NAUTILUS_MATH_CAST(source, Source, f32, float)    \
+  NAUTILUS_MATH_CAST(source, Source, f64, double)   \
+  NAUTILUS_MATH_CAST(source, Source, i8, int8)      \
+  NAUTILUS_MATH_CAST(source, Source, i16, int16)    \
+  NAUTILUS_MATH_CAST(source, Source, i32, int32)    \
+  NAUTILUS_MATH_CAST(source, Source, i64, int64)    \
+  NAUTILUS_MATH_CAST(source, Source, u8, uint8)     \
+  NAUTILUS_MATH_CAST(source, Source, u16, uint16)   \
+  NAUTILUS_MATH_CAST(source, Source, u32, uint32)   \
+  NAUTILUS_MATH_CAST(source, Source, u64, uint64)   \
+  NAUTILUS_MATH_CAST(source, Source, bool, bool)
+
+NAUTILUS_MATH_CASTS(f16, half)
+NAUTILUS_MATH_CASTS(bf16, bfloat16)
+NAUTILUS_MATH_CASTS(f32, float)
+NAUTILUS_MATH_CASTS(f64, double)
+NAUTILUS_MATH_CASTS(i8, int8)
+NAUTILUS_MATH_CASTS(i16, int16)
+NAUTILUS_MATH_CASTS(i32, int32)
+NAUTILUS_MATH_CASTS(i64, int64)
+NAUTILUS_MATH_CASTS(u8, uint8)
+NAUTILUS_MATH_CASTS(u16, uint16)
+NAUTILUS_MATH_CASTS(u32, uint32)
+NAUTILUS_MATH_CASTS(u64, uint64)
+NAUTILUS_MATH_CASTS(bool, bool)
+
+#undef NAUTILUS_MATH_CASTS
+#undef NAUTILUS_MATH_CAST
+
+}  // namespace math
+}  // namespace nautilus
