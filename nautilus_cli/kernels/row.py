@@ -1,0 +1,177 @@
+"""Row kernels: softmax, normalisation and reductions, with the pointwise work around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.targets.base import Target
+
+_TRANSACTION_BYTES = 16
+_WARP = 32
+_MOST_THREADS = 1024
+_MOST_HELD = 32
+"""Elements of one load that a thread may hold: with 1024 threads a thread has 64 registers."""
+
+_SLOT_BYTES = 8
+"""Shared memory for one partial result (kernels/row.cuh)."""
+
+_EMULATED_COLUMNS = 8192
+"""Above this a row's sum is split over a warp in emulation too, so that it stays as exact as on a device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Reductions over the columns of rows.
+
+    Functor: `Program`, a RowProgram at (row, column).
+
+    Attributes:
+        rows: how many.
+        columns: of each row.
+        row_major: whether neighbouring columns are neighbours in memory; otherwise neighbouring rows are.
+        element_bytes: size of the narrowest element type that is read or written along the columns; sizes the vectors.
+    """
+
+    rows: int
+    columns: int
+    row_major: bool
+    element_bytes: int = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How rows are dealt to threads.
+
+    Attributes:
+        threads: of a block.
+        row_lanes: neighbouring rows that neighbouring threads take.
+        column_threads: threads that share a row.
+        vector: neighbouring columns that a thread takes at once.
+        items: vectors of a thread, held in registers; 0: read again in every phase.
+    """
+
+    threads: int
+    row_lanes: int
+    column_threads: int
+    vector: int
+    items: int
+
+
+class RowFamily:
+    """The row family."""
+
+    name = "row"
+    template = "row.cu.jinja"
+    headers = ("nautilus/kernels/row.cuh",)
+    problem_type = Problem
+    schedule_type = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        group = schedule.row_lanes * schedule.column_threads
+        reasons = []
+        for name in ("row_lanes", "column_threads", "vector"):
+            if not _is_power_of_two(getattr(schedule, name)):
+                reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
+        if not 1 <= schedule.threads <= _MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if schedule.row_lanes > _WARP:
+            reasons.append(f"{schedule.row_lanes} row lanes; a warp has {_WARP}")
+        if group and schedule.threads % group:
+            reasons.append(f"{schedule.threads} threads are no multiple of {schedule.row_lanes} × {schedule.column_threads}")
+        if schedule.column_threads > 1 and schedule.threads % _WARP:
+            reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a row must be")
+        if schedule.vector and problem.columns % schedule.vector:
+            reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
+        held = schedule.items * schedule.vector
+        if schedule.items and held * schedule.column_threads < problem.columns:
+            reasons.append(f"{schedule.items} vectors of {schedule.vector} × {schedule.column_threads} threads hold no {problem.columns} columns")
+        if held > _MOST_HELD:
+            reasons.append(f"{held} elements held by a thread; at most {_MOST_HELD}")
+        return tuple(reasons)
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return a warp a row up to about a thousand columns and a block beyond, the row in registers while it fits."""
+        if target.is_emulated:
+            return _choose_emulated(problem)
+        return _choose_contiguous(problem, target) if problem.row_major else _choose_strided(problem, target)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space: rows held as well as read again."""
+        powers = tuple(1 << i for i in range(11))
+        for threads, row_lanes, column_threads, vector in product(powers[5:], (1, 8, 16, 32), powers, (1, 2, 4, 8)):
+            items = max(1, -(-problem.columns // (column_threads * vector)))
+            for held in (items, 0):
+                yield Schedule(threads=threads, row_lanes=row_lanes, column_threads=column_threads, vector=vector, items=held)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return one block for each `threads / column_threads` rows."""
+        rows_block = schedule.threads // schedule.column_threads
+        is_shared = schedule.row_lanes * schedule.column_threads > _WARP and schedule.column_threads > 1
+        smem_bytes = 2 * (schedule.threads // _WARP) * schedule.row_lanes * _SLOT_BYTES if is_shared else 0
+        return Geometry(grid=(-(-problem.rows // rows_block), 1, 1), threads=schedule.threads, smem_bytes=smem_bytes)
+
+
+def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
+    """Columns are neighbours in memory: vectors along them."""
+    vector = _vector(problem, _TRANSACTION_BYTES // problem.element_bytes)
+    units = max(1, -(-problem.columns // vector))
+    if units <= 8 * _WARP:
+        column_threads = min(_WARP, _ceil_power(units))
+    else:
+        column_threads = min(_MOST_THREADS, max(2 * _WARP, _ceil_power(-(-units // 4))))
+    threads = max(128, column_threads)
+    # Fewer rows a block where the blocks would not reach every multiprocessor.
+    while threads > max(_WARP, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
+        threads //= 2
+    return Schedule(threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, column_threads, vector))
+
+
+def _choose_strided(problem: Problem, target: Target) -> Schedule:
+    """Rows are neighbours in memory: neighbouring threads take them; the columns are split until the device is full."""
+    row_lanes = min(_WARP, _ceil_power(problem.rows))
+    most = min(_MOST_THREADS // row_lanes, _ceil_power(problem.columns))
+    column_threads = 1
+    while column_threads < most and problem.rows * column_threads < target.multiprocessors * 512:
+        column_threads *= 2
+    threads = max(128, row_lanes * column_threads)
+    while threads > max(_WARP, row_lanes * column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
+        threads //= 2
+    return Schedule(threads=threads, row_lanes=row_lanes, column_threads=column_threads, vector=1, items=_items(problem, column_threads, 1))
+
+
+def _choose_emulated(problem: Problem) -> Schedule:
+    """One thread a row: threads that share one would have to meet, and a meeting costs more than what it saves."""
+    column_threads = 1 if problem.columns <= _EMULATED_COLUMNS else _WARP
+    return Schedule(
+        threads=16 if column_threads == 1 else _WARP, row_lanes=1, column_threads=column_threads, vector=_vector(problem, 8), items=0
+    )
+
+
+def _vector(problem: Problem, most: int) -> int:
+    """Return the greatest power of two up to MOST that divides the columns."""
+    vector = max(1, min(8, most))
+    while vector > 1 and problem.columns % vector:
+        vector //= 2
+    return vector
+
+
+def _items(problem: Problem, column_threads: int, vector: int) -> int:
+    """Return how many vectors a thread must hold; 0 where they are too many."""
+    items = max(1, -(-problem.columns // (column_threads * vector)))
+    return items if items * vector <= _MOST_HELD else 0
+
+
+def _ceil_power(number: int) -> int:
+    """Return the least power of two that is not less than NUMBER."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
+
+
+FAMILY = RowFamily()
