@@ -1,1 +1,1 @@
-
+"""The command line: one file a subcommand. Nothing heavy is imported before a subcommand runs."""

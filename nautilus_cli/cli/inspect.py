@@ -1,0 +1,37 @@
+"""nautilus inspect: what is in a model or a library, and what becomes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nautilus_cli.cli.options import graph_options, json_option
+from nautilus_cli.cli.settings import Settings, common_options
+
+
+@click.command("inspect", short_help="Show what is in a model or a library.")
+@click.argument("path", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
+@graph_options
+@click.option("--explain", metavar="NODE", help="Say everything about one ONNX node.")
+@json_option
+@common_options
+@click.pass_obj
+def command(
+    settings: Settings,
+    path: Path,
+    target: str | None,
+    shapes: dict[str, tuple[int, ...]],
+    bindings: dict[str, str],
+    explain: str | None,
+    as_json: bool,
+) -> None:
+    """Show the graph, fusion groups, kernels with their schedules, the memory plan, and what is unsupported."""
+    from nautilus_cli import driver
+    from nautilus_cli.cli.progress import ProgressLine
+    from nautilus_cli.cli.results import show_inspection
+
+    options = driver.InspectOptions(path=path, target=target, shapes=shapes, bindings=bindings, explain=explain)
+    with ProgressLine(settings) as progress:
+        result = driver.inspect(options, progress=progress)
+    show_inspection(result, as_json)

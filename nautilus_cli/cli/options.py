@@ -1,0 +1,144 @@
+"""Options that subcommands share, and how their values are read.
+
+ONNX names may hold any character, so a value is split at its *last* separator: `a:b=1x3` is the shape of the input `a:b`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from nautilus_cli.targets.registry import target as find_target
+from nautilus_cli.targets.registry import targets
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_SHAPE = re.compile(r"(?P<name>.+)[=:](?P<dims>(?:\d+(?:x\d+)*)?)", re.DOTALL)
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"(?P<name>.+)=(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})", re.DOTALL)
+_BINDING = re.compile(r"(?P<name>.+)=(?P<value>[^=]+)", re.DOTALL)
+_TOLERANCE = re.compile(rf"(?:(?P<name>.+)=)?(?P<value>{_NUMBER})", re.DOTALL)
+
+
+def shape(value: str) -> tuple[str, tuple[int, ...]]:
+    """Return the (name, shape) of `NAME=1x3x224x224`; `NAME=` is a scalar's."""
+    found = _SHAPE.fullmatch(value)
+    if not found:
+        raise click.BadParameter(f"'{value}' is not a shape. Write NAME=1x3x224x224, or NAME:1x3x224x224.")
+    return found["name"], tuple(int(dim) for dim in found["dims"].split("x") if dim)
+
+
+def binding(value: str) -> tuple[str, str]:
+    """Return the (name, value) of `NAME=VALUE`; the frontend, which knows the input's type, reads the value."""
+    found = _BINDING.fullmatch(value)
+    if not found:
+        raise click.BadParameter(f"'{value}' binds nothing. Write NAME=VALUE, for example sr=16000.")
+    return found["name"], found["value"]
+
+
+def value_range(value: str) -> tuple[str, tuple[float, float]]:
+    """Return the (name, (low, high)) of `NAME=LOW..HIGH`."""
+    found = _RANGE.fullmatch(value)
+    if not found:
+        raise click.BadParameter(f"'{value}' is not a range. Write NAME=LOW..HIGH, for example ids=0..30521.")
+    low, high = float(found["low"]), float(found["high"])
+    if not -math.inf < low <= high < math.inf:
+        raise click.BadParameter(f"'{value}' is an empty range, or one without an end.")
+    return found["name"], (low, high)
+
+
+def tolerance(value: str) -> tuple[str | None, float]:
+    """Return the (output or None, tolerance) of `1e-3` or `OUTPUT=1e-3`."""
+    found = _TOLERANCE.fullmatch(value)
+    number = float(found["value"]) if found else math.nan
+    if not found or not 0 <= number < math.inf:
+        raise click.BadParameter(f"'{value}' is not a tolerance. Write 1e-3, or OUTPUT=1e-3.")
+    return found["name"], number
+
+
+def target(value: str) -> str:
+    """Return the name of a target, checked: find_target raises UsageError, which lists the nearest."""
+    return find_target(value).name
+
+
+def _by_name(_: click.Context, param: click.Parameter, pairs: Sequence[tuple[str | None, Any]]) -> dict[str | None, Any]:
+    """Return (name, value) pairs as a dictionary; a name given twice is an error."""
+    values: dict[str | None, Any] = {}
+    for name, value in pairs:
+        if name in values:
+            raise click.BadParameter(f"'{name}' is given twice." if name else "it is given twice.", param=param)
+        values[name] = value
+    return values
+
+
+def model_argument(command: Command) -> Command:
+    """Add the argument MODEL, as `model`."""
+    return click.argument("model", type=click.Path(path_type=Path))(command)
+
+
+def graph_options(command: Command) -> Command:
+    """Add --target, --shape and --bind, as `target`, `shapes` and `bindings`."""
+    command = click.option(
+        "--bind",
+        "bindings",
+        type=binding,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=VALUE",
+        help="Fix an input to a constant, for example sr=16000.",
+    )(command)
+    command = click.option(
+        "--shape",
+        "shapes",
+        type=shape,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=1x3x224x224",
+        help="The static shape of an input; once for each.",
+    )(command)
+    names = ", ".join(targets())
+    return click.option("--target", type=target, metavar="TARGET", help=f"One of {names}. Default: the device present, else emulated.")(
+        command
+    )
+
+
+def jobs_option(command: Command) -> Command:
+    """Add --jobs, as `jobs`."""
+    return click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once. Default: one a core.")(command)
+
+
+def seed_option(what: str) -> Callable[[Command], Command]:
+    """Add --seed, as `seed`."""
+    return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help=f"Seed of {what}.")
+
+
+def ranges_option(command: Command) -> Command:
+    """Add --range, as `ranges`."""
+    return click.option(
+        "--range",
+        "ranges",
+        type=value_range,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=LOW..HIGH",
+        help="Lowest and highest value to draw for an input.",
+    )(command)
+
+
+def tolerance_options(command: Command) -> Command:
+    """Add --rtol and --atol, as `rtol` and `atol`: dictionaries by output, None for all others."""
+    for name, word in (("--atol", "Absolute"), ("--rtol", "Relative")):
+        help_text = f"{word} tolerance, of one output or of all. Default: derived from types and sums."
+        option = click.option(name, type=tolerance, multiple=True, callback=_by_name, metavar="[OUTPUT=]VALUE", help=help_text)
+        command = option(command)
+    return command
+
+
+def json_option(command: Command) -> Command:
+    """Add --json, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)

@@ -1,0 +1,144 @@
+"""How results are printed: for people, or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from nautilus_cli.cli.result_types import CompileResult, InspectResult, TuneResult, VerifyResult
+from nautilus_cli.cli.settings import Settings
+from nautilus_cli.cli.text import printable, size, table, to_json
+from nautilus_cli.errors import VerificationError
+
+
+def show_notes(notes: Sequence[str], settings: Settings) -> None:
+    """Print sentences on stderr."""
+    if not settings.quiet:
+        for note in notes:
+            click.echo(f"note: {printable(note)}", err=True)
+
+
+def show_verification(result: VerifyResult, as_json: bool) -> None:
+    """Print the table of a verification."""
+    if as_json:
+        click.echo(to_json(verification_data(result)))
+        return
+    columns = ("output", "elements", "max abs", "max rel", "cosine", "NaN", "Inf", "rtol", "atol", "verdict")
+    rows = [
+        (
+            name,
+            str(found.elements),
+            f"{found.max_abs:.2e}",
+            f"{found.max_rel:.2e}",
+            f"{found.cosine:.7f}",
+            _counts(found.actual_nan, found.expected_nan),
+            _counts(found.actual_inf, found.expected_inf),
+            f"{found.tolerance.rtol:.1e}",
+            f"{found.tolerance.atol:.1e}",
+            "ok" if found.is_match else f"FAILED: {found.failures} beyond",
+        )
+        for name, found in result.comparisons.items()
+    ]
+    click.echo(table(columns, rows))
+
+
+def _counts(actual: int, expected: int) -> str:
+    return str(actual) if actual == expected else f"{actual} for {expected}"
+
+
+def verification_data(result: VerifyResult) -> dict[str, Any]:
+    """Return a verification as data."""
+    return {
+        "target": result.target,
+        "match": all(found.is_match for found in result.comparisons.values()),
+        "outputs": [
+            {
+                "name": name,
+                "elements": found.elements,
+                "max_abs": found.max_abs,
+                "max_rel": found.max_rel,
+                "cosine": found.cosine,
+                "nan": {"actual": found.actual_nan, "expected": found.expected_nan},
+                "inf": {"actual": found.actual_inf, "expected": found.expected_inf},
+                "rtol": found.tolerance.rtol,
+                "atol": found.tolerance.atol,
+                "failures": found.failures,
+                "match": found.is_match,
+            }
+            for name, found in result.comparisons.items()
+        ],
+    }
+
+
+def require_match(result: VerifyResult) -> None:
+    """Check a verification.
+
+    Raises:
+        VerificationError: an output differs.
+    """
+    failed = [name for name, found in result.comparisons.items() if not found.is_match]
+    if failed:
+        count = f"{len(failed)} of {len(result.comparisons)} outputs differ from onnxruntime's by more than the tolerance"
+        raise VerificationError(f"{count}: {', '.join(failed)}.", hint="An element fails only if it exceeds both tolerances.")
+
+
+def show_compilation(result: CompileResult, as_json: bool) -> None:
+    """Print what was written."""
+    if as_json:
+        click.echo(to_json(compilation_data(result)))
+        return
+    click.echo(
+        f"{printable(str(result.library))}: {size(result.library_bytes)} for {result.target}, "
+        f"{result.kernels} kernels in {result.launches} launches, "
+        f"weights {size(result.weight_bytes)}, workspace {size(result.arena_bytes)}"
+    )
+    click.echo(f"{printable(str(result.manifest))}: manifest")
+    if result.verification:
+        show_verification(result.verification, as_json=False)
+
+
+def compilation_data(result: CompileResult) -> dict[str, Any]:
+    """Return a compilation as data."""
+    return {
+        "library": result.library,
+        "manifest": result.manifest,
+        "target": result.target,
+        "kernels": result.kernels,
+        "launches": result.launches,
+        "library_bytes": result.library_bytes,
+        "weight_bytes": result.weight_bytes,
+        "arena_bytes": result.arena_bytes,
+        "notes": result.notes,
+        "verification": verification_data(result.verification) if result.verification else None,
+    }
+
+
+def show_tuning(result: TuneResult, as_json: bool) -> None:
+    """Print the best schedule of each problem."""
+    if as_json:
+        names = ("family", "problem", "schedule", "latency_us", "baseline_us", "trials", "refused")
+        rows_as_data = [{name: getattr(found, name) for name in names} for found in result.problems]
+        click.echo(to_json({"target": result.target, "problems": rows_as_data, "notes": result.notes}))
+        return
+    columns = ("family", "problem", "µs", "before", "trials", "refused", "schedule")
+    rows = [
+        (p.family, p.problem, f"{p.latency_us:.2f}", f"{p.baseline_us:.2f}", str(p.trials), str(p.refused), p.schedule)
+        for p in result.problems
+    ]
+    click.echo(table(columns, rows) if rows else "Nothing to tune: no kernel family of this model has a search space yet.")
+
+
+def show_inspection(result: InspectResult, as_json: bool) -> None:
+    """Print each section under its title."""
+    if as_json:
+        click.echo(to_json(result.data))
+        return
+    blocks = []
+    for section in result.sections:
+        parts = [section.title, "\n".join(printable(line) for line in section.text.splitlines())]
+        if section.columns:
+            parts.append(table(section.columns, section.rows))
+        blocks.append("\n".join(part for part in parts if part))
+    click.echo("\n\n".join(blocks))

@@ -1,0 +1,45 @@
+"""nautilus tune: search for faster schedules, which compile then uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nautilus_cli.cli.options import graph_options, jobs_option, json_option, model_argument, seed_option
+from nautilus_cli.cli.settings import Settings, common_options
+
+
+@click.command("tune", short_help="Search for faster schedules.")
+@model_argument
+@click.option("--trials", type=click.IntRange(min=1), required=True, metavar="N", help="Schedules to try for each distinct problem.")
+@graph_options
+@jobs_option
+@seed_option("the search")
+@json_option
+@common_options
+@click.pass_obj
+def command(
+    settings: Settings,
+    model: Path,
+    trials: int,
+    target: str | None,
+    shapes: dict[str, tuple[int, ...]],
+    bindings: dict[str, str],
+    jobs: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Search for faster schedules of MODEL's kernels.
+
+    What is found is recorded, and every later compile of an equal problem for the same GPU uses it.
+    """
+    from nautilus_cli import driver
+    from nautilus_cli.cli.progress import ProgressLine
+    from nautilus_cli.cli.results import show_notes, show_tuning
+
+    options = driver.TuneOptions(model=model, trials=trials, target=target, shapes=shapes, bindings=bindings, jobs=jobs, seed=seed)
+    with ProgressLine(settings) as progress:
+        result = driver.tune(options, progress=progress)
+    show_notes(result.notes, settings)
+    show_tuning(result, as_json)

@@ -1,0 +1,77 @@
+"""nautilus compile: options as driver takes them, results as people and programs read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from nautilus_cli import driver
+
+from .conftest import Run, compilation, failing, verification
+
+
+def test_options_reach_driver(run: Run, answer) -> None:
+    calls = answer("compile", compilation())
+    arguments = "m.onnx -o libm.so --target sm_90a --shape x=1x3 --shape a:0:2x2 --bind sr=16000 --save-temps t --jobs 3 --no-verify"
+    assert run("compile", *arguments.split()).code == 0
+    assert calls == [
+        driver.CompileOptions(
+            model=Path("m.onnx"),
+            output=Path("libm.so"),
+            target="sm_90a",
+            shapes={"x": (1, 3), "a:0": (2, 2)},
+            bindings={"sr": "16000"},
+            save_temps=Path("t"),
+            jobs=3,
+            verify=False,
+        )
+    ]
+
+
+def test_defaults_are_those_of_driver(run: Run, answer) -> None:
+    calls = answer("compile", compilation())
+    run("compile", "m.onnx", "-o", "libm.so")
+    assert calls == [driver.CompileOptions(model=Path("m.onnx"), output=Path("libm.so"))]
+
+
+def test_what_was_written_is_said(run: Run, answer) -> None:
+    answer("compile", compilation())
+    done = run("compile", "m.onnx", "-o", "libm.so")
+    assert done.code == 0
+    first, second, *table = done.out.splitlines()
+    assert first == "libm.so: 1.2 MB for emulated, 3 kernels in 5 launches, weights 600.0 kB, workspace 4.1 kB"
+    assert second == "libm.json: manifest"
+    assert table[1].split() == ["y", "1000", "1.25e-06", "3.50e-05", "1.0000000", "0", "0", "1.0e-04", "1.0e-06", "ok"]
+    assert done.err == "note: No GPU here, so the target is emulated.\n"
+
+
+def test_quiet_leaves_the_result(run: Run, answer) -> None:
+    answer("compile", compilation())
+    done = run("-q", "compile", "m.onnx", "-o", "libm.so")
+    assert done.err == ""
+    assert done.out.startswith("libm.so: ")
+
+
+def test_json(run: Run, answer) -> None:
+    answer("compile", compilation(verification=None))
+    data = json.loads(run("compile", "m.onnx", "-o", "libm.so", "--json").out)
+    assert data == {
+        "library": "libm.so",
+        "manifest": "libm.json",
+        "target": "emulated",
+        "kernels": 3,
+        "launches": 5,
+        "library_bytes": 1_250_000,
+        "weight_bytes": 600_000,
+        "arena_bytes": 4096,
+        "notes": ["No GPU here, so the target is emulated."],
+        "verification": None,
+    }
+
+
+def test_a_mismatch_after_compiling_has_its_code(run: Run, answer) -> None:
+    answer("compile", compilation(verification=verification(y=failing())))
+    done = run("compile", "m.onnx", "-o", "libm.so")
+    assert done.code == 6
+    assert "FAILED: 3 beyond" in done.out
+    assert "error: 1 of 1 outputs differ from onnxruntime's by more than the tolerance: y." in done.err

@@ -1,0 +1,105 @@
+"""How option values are read: names may hold the separators, and what cannot be meant is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nautilus_cli.cli.options import binding, shape, tolerance, value_range
+
+names = st.text(min_size=1)
+dims = st.lists(st.integers(0, 10**6), max_size=6)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "dims"),
+    [
+        ("x=1x3x224x224", "x", (1, 3, 224, 224)),
+        ("x:1x3x224x224", "x", (1, 3, 224, 224)),
+        ("input.1=1x3", "input.1", (1, 3)),
+        ("input:0=1x3", "input:0", (1, 3)),
+        ("input:0:1x3", "input:0", (1, 3)),
+        ("a=b=4", "a=b", (4,)),
+        ("a=b:4", "a=b", (4,)),
+        ("tokens=7", "tokens", (7,)),
+        ("scalar=", "scalar", ()),
+        ("none=0x4", "none", (0, 4)),
+        ("2x3=1x2", "2x3", (1, 2)),
+    ],
+)
+def test_shapes(value: str, name: str, dims: tuple[int, ...]) -> None:
+    assert shape(value) == (name, dims)
+
+
+@given(names, dims, st.sampled_from("=:"))
+def test_every_name_can_have_a_shape(name: str, dims: list[int], separator: str) -> None:
+    assert shape(f"{name}{separator}{'x'.join(map(str, dims))}") == (name, tuple(dims))
+
+
+@given(names, st.integers(-(10**6), 10**6), st.floats(0, 1e6))
+def test_every_name_can_have_a_range(name: str, low: int, width: float) -> None:
+    assert value_range(f"{name}={low}..{low + width!r}") == (name, (low, low + width))
+
+
+@given(names, st.text(st.characters(exclude_characters="="), min_size=1))
+def test_every_name_can_be_bound(name: str, value: str) -> None:
+    assert binding(f"{name}={value}") == (name, value)
+
+
+@given(names, st.floats(0, 1e6))
+def test_every_output_can_have_a_tolerance(name: str, value: float) -> None:
+    assert tolerance(f"{name}={value!r}") == (name, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("ids=0..30521", ("ids", (0.0, 30521.0))),
+        ("x=-1..1", ("x", (-1.0, 1.0))),
+        ("x=-1.5..-.5", ("x", (-1.5, -0.5))),
+        ("x=1e-3..1E3", ("x", (0.001, 1000.0))),
+        ("a=b=2..2", ("a=b", (2.0, 2.0))),
+    ],
+)
+def test_ranges(value: str, expected: tuple[str, tuple[float, float]]) -> None:
+    assert value_range(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("1e-3", (None, 0.001)), ("0", (None, 0.0)), ("y=0.5", ("y", 0.5)), ("a=b=1", ("a=b", 1.0))]
+)
+def test_tolerances(value: str, expected: tuple[str | None, float]) -> None:
+    assert tolerance(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "value", "advice"),
+    [
+        (shape, "x", "Write NAME=1x3x224x224"),
+        (shape, "=1x3", "Write NAME=1x3x224x224"),
+        (shape, "x=1x", "Write NAME=1x3x224x224"),
+        (shape, "x=1xbatch", "Write NAME=1x3x224x224"),
+        (shape, "x=1,3", "Write NAME=1x3x224x224"),
+        (shape, "x=-1x3", "Write NAME=1x3x224x224"),
+        (binding, "sr", "Write NAME=VALUE"),
+        (binding, "sr=", "Write NAME=VALUE"),
+        (value_range, "x=0", "Write NAME=LOW..HIGH"),
+        (value_range, "x=a..b", "Write NAME=LOW..HIGH"),
+        (value_range, "x=2..1", "empty range"),
+        (value_range, "x=0..1e999", "without an end"),
+        (tolerance, "-1", "Write 1e-3"),
+        (tolerance, "nan", "Write 1e-3"),
+        (tolerance, "1e999", "Write 1e-3"),
+        (tolerance, "y=", "Write 1e-3"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(read: Callable[[str], Any], value: str, advice: str) -> None:
+    with pytest.raises(click.BadParameter) as caught:
+        read(value)
+    assert value in caught.value.message
+    assert advice in caught.value.message

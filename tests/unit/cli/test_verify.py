@@ -1,0 +1,64 @@
+"""nautilus verify: options as driver takes them, a row for each output, exit code 6 on mismatch."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+from nautilus_cli import driver
+
+from .conftest import Run, comparison, failing, verification
+
+
+def test_options_reach_driver(run: Run, answer) -> None:
+    calls = answer("verify", verification())
+    arguments = "m.onnx libm.so --inputs x.npz --seed 7 --range ids=0..30521 --rtol 1e-3 --rtol y=1e-2 --atol z=0 --save-outputs y.npz"
+    assert run("verify", *arguments.split()).code == 0
+    assert calls == [
+        driver.VerifyOptions(
+            model=Path("m.onnx"),
+            library=Path("libm.so"),
+            inputs=Path("x.npz"),
+            seed=7,
+            ranges={"ids": (0.0, 30521.0)},
+            rtol={None: 1e-3, "y": 1e-2},
+            atol={"z": 0.0},
+            save_outputs=Path("y.npz"),
+        )
+    ]
+
+
+def test_defaults_are_those_of_driver(run: Run, answer) -> None:
+    calls = answer("verify", verification())
+    run("verify", "m.onnx", "libm.so")
+    assert calls == [driver.VerifyOptions(model=Path("m.onnx"), library=Path("libm.so"))]
+
+
+def test_each_output_has_a_row(run: Run, answer) -> None:
+    answer("verify", verification(logits=comparison(), boxes=failing(actual_nan=2)))
+    done = run("verify", "m.onnx", "libm.so")
+    assert done.code == 6
+    header, logits, boxes = done.out.splitlines()
+    assert header.split("  ")[0] == "output"
+    assert logits.endswith("ok")
+    assert boxes.endswith("FAILED: 3 beyond")
+    assert "2 for 0" in boxes
+    assert "1 of 2 outputs differ" in done.err
+    assert "boxes." in done.err
+
+
+def test_json_has_no_number_that_json_lacks(run: Run, answer) -> None:
+    answer("verify", verification(y=failing(max_rel=math.inf, cosine=math.nan)))
+    done = run("verify", "m.onnx", "libm.so", "--json")
+    assert done.code == 6
+    data = json.loads(done.out, parse_constant=lambda name: (_ for _ in ()).throw(ValueError(name)))
+    (output,) = data["outputs"]
+    assert data["match"] is False
+    assert (output["name"], output["max_rel"], output["cosine"], output["failures"]) == ("y", None, None, 3)
+    assert output["nan"] == {"actual": 0, "expected": 0}
+
+
+def test_a_name_cannot_drive_the_terminal(run: Run, answer) -> None:
+    answer("verify", verification(**{"\x1b[2Jy\n": comparison()}))
+    assert "\\x1b[2Jy\\n " in run("verify", "m.onnx", "libm.so").out
