@@ -61,7 +61,7 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def write(
-    output: Path, *, host_library: Path, variants: Sequence[Variant], model_digest: bytes, tools: Mapping[str, str], producer: str
+    output: Path, *, host_library: bytes, variants: Sequence[Variant], model_digest: bytes, tools: Mapping[str, str], producer: str
 ) -> Path:
     """Write a compiled model: the library OUTPUT and its manifest beside it.
 
@@ -79,15 +79,11 @@ def write(
         The path of the manifest.
 
     Raises:
-        FileError: a file cannot be read or written.
+        FileError: a file cannot be written.
     """
     path = manifest.manifest_path(output)
     if path == output:
         raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
-    try:
-        host = host_library.read_bytes()
-    except OSError as error:
-        raise FileError(f"the host library cannot be read: {error.strerror}", where=str(host_library)) from error
     weights_digest = payloads.weights_digest(variants[0].plan)
     text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools)
     payload = payloads.build(
@@ -97,7 +93,7 @@ def write(
         weights_digest=weights_digest,
         producer=producer,
     )
-    library = (make_room(host, payload.bytes), *payload.pieces)
+    library = (make_room(host_library, payload.bytes), *payload.pieces)
     with beside(path, [text], mode=0o666) as manifest_file, beside(output, library, mode=0o777) as library_file:
         _rename(manifest_file, path)
         _rename(library_file, output)

@@ -14,7 +14,8 @@
  * - A structure begins with its size, which the caller sets to sizeof. Fields that a newer header adds are zero to an older caller.
  * - Tensors are dense, row-major, in ONNX order. A bool is one byte, 0 or 1.
  * - The caller owns inputs, outputs, streams, and a workspace that it passed. Strings and shapes handed out belong to the model.
- * - A model may be used by any number of threads. A context by one at a time; several contexts of one model run concurrently.
+ * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
+ *   several contexts of one model run concurrently.
  * - nautilus_run and nautilus_run_host allocate nothing.
  * - Device memory and streams are of the device's primary context, the one that the CUDA runtime and the frameworks use.
  * - All libraries export these same names: a program that uses two of them opens each with dlopen(..., RTLD_LOCAL) and asks dlsym.

@@ -1,0 +1,271 @@
+"""A model on a device, and its contexts: the C handles with an owner each."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_float, c_void_p, pointer
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nautilus_cli.artifact.abi import DTYPE_CODES, LaunchMode, Order, Place
+from nautilus_cli.errors import UsageError
+from nautilus_cli.ir.types import DTYPES, DType
+from nautilus_cli.runtime.binding import (
+    Binding,
+    ContextOptionsStruct,
+    EmulatorOptionsStruct,
+    ModelInfoStruct,
+    ModelOptionsStruct,
+    TensorStruct,
+)
+
+_DTYPE_OF_CODE = {code: DTYPES[name] for name, code in DTYPE_CODES.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmulatorOptions:
+    """How an emulated model runs; no GPU has these.
+
+    Attributes:
+        order: in which blocks and threads run: `fifo`, `reverse` or `random`.
+        seed: of `random`.
+        lazy: asynchronous copies complete as late as they may.
+        poison: shared memory and fresh allocations hold NaNs.
+        threads: threads of the operating system; 0 is one a core.
+    """
+
+    order: str = "fifo"
+    seed: int = 0
+    lazy: bool = False
+    poison: bool = False
+    threads: int = 0
+
+    def struct(self) -> EmulatorOptionsStruct:
+        """Return them as C has them."""
+        return EmulatorOptionsStruct(
+            order=Order[self.order.upper()], seed=self.seed, lazy=self.lazy, poison=self.poison, threads=self.threads
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tensor:
+    """An input or output.
+
+    Attributes:
+        name: as in the ONNX model.
+        dtype: its numpy type.
+        shape: its static shape.
+        type: its element type as Nautilus names it.
+        bytes: of the dense tensor.
+    """
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    type: DType
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """What a loaded model says about itself.
+
+    Attributes:
+        target: the target chosen, for example `sm_90a`.
+        device: name of the GPU, or of the emulator.
+        is_emulated: whether it runs on the CPU.
+        driver_version: (major, minor).
+        launch_count: kernels launched in one run.
+        workspace_bytes: device memory of one context beside inputs and outputs.
+        weight_bytes: device memory of the weights.
+        model_sha256, manifest_sha256, plan_sha256, weights_sha256: in hexadecimal.
+        version: of the Nautilus that made the library.
+    """
+
+    target: str
+    device: str
+    is_emulated: bool
+    driver_version: tuple[int, int]
+    launch_count: int
+    workspace_bytes: int
+    weight_bytes: int
+    model_sha256: str
+    manifest_sha256: str
+    plan_sha256: str
+    weights_sha256: str
+    version: str
+
+
+def _numpy_dtype(dtype: DType) -> np.dtype:
+    """Return the numpy type; raw 16-bit integers for bf16 where ml_dtypes is not installed."""
+    try:
+        return dtype.numpy
+    except ImportError:
+        return np.dtype(np.uint16)
+
+
+class Context:
+    """What one run at a time needs; use `Model.create_context`."""
+
+    def __init__(self, binding: Binding, handle: int) -> None:
+        self._binding = binding
+        self.handle = handle
+
+    def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
+        """Enqueue a run with device addresses."""
+        self._binding.call("run", self.handle, _addresses(inputs), _addresses(outputs), stream)
+
+    def run_host(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Run with host addresses and wait."""
+        self._binding.call("run_host", self.handle, _addresses(inputs), _addresses(outputs))
+
+    def synchronize(self, stream: int) -> None:
+        """Wait for a stream; raise what went wrong on the device. Any thread may call it."""
+        self._binding.call("synchronize", self.handle, stream)
+
+    def time_us(self, *, samples: int, runs: int, warmup: int) -> tuple[float, ...]:
+        """Return microseconds of one run, once a sample of RUNS runs back to back."""
+        times = (c_float * samples)()
+        self._binding.call("time", self.handle, samples, runs, warmup, times)
+        return tuple(times)
+
+    def destroy(self) -> None:
+        """Free it; a second call does nothing."""
+        if self.handle:
+            self._binding.call("context_destroy", self.handle)
+            self.handle = 0
+
+
+def _addresses(pointers: Sequence[int]) -> object:
+    return (c_void_p * max(len(pointers), 1))(*pointers)
+
+
+class Model:
+    """A model on a device.
+
+    It lives as long as something refers to it: the library that loaded it, or a device array that a run returned.
+
+    Args:
+        path: the library.
+        device: number of the GPU.
+        place: where it shall run.
+        emulator: options for an emulated run.
+        launch: how contexts launch their kernels unless they say otherwise.
+
+    Raises:
+        NautilusError: the library or the device is not fit.
+    """
+
+    def __init__(self, path: Path, *, device: int, place: Place, emulator: EmulatorOptions | None, launch: LaunchMode) -> None:
+        self.binding = Binding(path)
+        handle = c_void_p()
+        options = ModelOptionsStruct(device=device, place=place)
+        if emulator is not None:
+            options.emulator = pointer(emulator.struct())
+        try:
+            self.binding.call("model_create", byref(options), byref(handle))
+        except BaseException:
+            self.binding.close()
+            raise
+        self.handle = handle.value or 0
+        self.launch = launch
+        self._idle: list[Context] = []
+        self._lock = threading.Lock()
+        self._finalizer = weakref.finalize(self, _dispose, self.binding, self.handle, self._idle)
+        info = ModelInfoStruct()
+        self.binding.call("model_describe", self.handle, byref(info))
+        self.info = _info(info)
+        self.inputs = tuple(self._tensor("input", i) for i in range(info.input_count))
+        self.outputs = tuple(self._tensor("output", i) for i in range(info.output_count))
+
+    def _tensor(self, kind: str, index: int) -> Tensor:
+        tensor = TensorStruct()
+        self.binding.call(kind, self.handle, index, byref(tensor))
+        dtype = _DTYPE_OF_CODE[tensor.dtype]
+        shape = tuple(tensor.shape[: tensor.rank])
+        return Tensor(name=tensor.name.decode(), dtype=_numpy_dtype(dtype), shape=shape, type=dtype, bytes=tensor.bytes)
+
+    def create_context(self, *, launch: LaunchMode | None = None, workspace: tuple[int, int] | None = None) -> Context:
+        """Return a context of its own, to be destroyed by the caller.
+
+        Args:
+            launch: how it launches its kernels.
+            workspace: (address, bytes) of device memory of the caller's.
+        """
+        address, size = workspace or (0, 0)
+        options = ContextOptionsStruct(workspace=address, workspace_bytes=size, launch=self.launch if launch is None else launch)
+        handle = c_void_p()
+        self.binding.call("context_create", self.handle, byref(options), byref(handle))
+        return Context(self.binding, handle.value or 0)
+
+    @contextmanager
+    def borrow_context(self) -> Iterator[Context]:
+        """Yield a context that no other thread uses meanwhile; contexts are kept for the next call."""
+        with self._lock:
+            context = self._idle.pop() if self._idle else None
+        if context is None:
+            context = self.create_context()
+        try:
+            yield context
+        finally:
+            with self._lock:
+                self._idle.append(context)
+
+    def configure_emulator(self, options: EmulatorOptions) -> None:
+        """Set the emulator's options for runs to come."""
+        self.binding.call("model_emulator", self.handle, byref(options.struct()))
+
+    def allocate(self, size: int) -> int:
+        """Return the address of device memory."""
+        address = c_void_p()
+        self.binding.call("allocate", self.handle, size, byref(address))
+        return address.value or 0
+
+    def free(self, address: int) -> None:
+        """Free device memory of `allocate`."""
+        self.binding.call("free", self.handle, address)
+
+    def copy(self, to: int, source: int, size: int, direction: int, stream: int) -> None:
+        """Copy on a stream: 0 to the device, 1 to the host, 2 on the device."""
+        self.binding.call("copy", self.handle, to, source, size, direction, stream)
+
+    def release_contexts(self) -> None:
+        """Destroy the contexts that are kept for the next call."""
+        with self._lock:
+            contexts, self._idle[:] = list(self._idle), []
+        for context in contexts:
+            context.destroy()
+
+
+def _info(info: ModelInfoStruct) -> ModelInfo:
+    return ModelInfo(
+        target=info.target.decode(),
+        device=info.device.decode("utf-8", "replace"),
+        is_emulated=bool(info.emulated),
+        driver_version=(info.driver_version // 1000, info.driver_version % 1000 // 10),
+        launch_count=info.launch_count,
+        workspace_bytes=info.workspace_bytes,
+        weight_bytes=info.weight_bytes,
+        model_sha256=info.model_digest.decode(),
+        manifest_sha256=info.manifest_digest.decode(),
+        plan_sha256=info.plan_digest.decode(),
+        weights_sha256=info.weights_digest.decode(),
+        version=info.version.decode(),
+    )
+
+
+def _dispose(binding: Binding, handle: int, idle: list[Context]) -> None:
+    """Free a model that nothing refers to any more. A context that its user did not destroy keeps it, to be safe."""
+    for context in idle:
+        context.destroy()
+    idle.clear()
+    try:
+        binding.call("model_destroy", handle)
+    except UsageError:
+        return
+    binding.close()
