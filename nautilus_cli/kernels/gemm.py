@@ -1,0 +1,94 @@
+"""Matrix products without tensor cores: batch × [m, k] × [k, n], any orientation of both operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels import product
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.product import Product, Schedule
+from nautilus_cli.targets.base import Target
+
+__all__ = ["FAMILY", "GemmFamily", "Problem", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A batched matrix product; k = 0 gives zeros.
+
+    Functors: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or (batch, k, n) where `b_k_last` is
+    false; `Epilogue` at (batch, m, n), whose parameter 0 is the sum.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether k is A's last coordinate, along which it is loaded in vectors.
+        b_k_last: whether k is B's last coordinate.
+        accumulate: type of the sums.
+        a_storage: type of A's elements in memory; only sizes vectors.
+        b_storage: type of B's elements in memory; only sizes vectors.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    accumulate: DType
+    a_storage: DType = F32
+    b_storage: DType = F32
+
+    @property
+    def product(self) -> Product:
+        """The problem as the main loop sees it."""
+        return Product(
+            batch=self.batch,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            a_k_last=self.a_k_last,
+            b_k_last=self.b_k_last,
+            a_run=self.k if self.a_k_last else self.m,
+            b_run=self.k if self.b_k_last else self.n,
+            a_bytes=self.a_storage.bytes,
+            b_bytes=self.b_storage.bytes,
+            sum_bytes=self.accumulate.bytes,
+        )
+
+
+class GemmFamily:
+    """The SIMT matrix-product family."""
+
+    name = "gemm"
+    template = "gemm.cu.jinja"
+    headers = ("nautilus/kernels/gemm.cuh",)
+    problem_type = Problem
+    schedule_type = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        return product.violations(problem.product, schedule, target)
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return the legal schedule of least estimated time."""
+        return product.choose(problem.product, target)
+
+    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
+        """Return the choices of each searched field; `product.with_vectors` completes a point."""
+        return product.space(problem.product, target)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space, illegal points included."""
+        return product.schedules(problem.product, target)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return one block for each tile of each product."""
+        return product.geometry(problem.product, schedule)
+
+
+FAMILY = GemmFamily()

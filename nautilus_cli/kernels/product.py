@@ -1,0 +1,357 @@
+"""The SIMT matrix product that gemm and conv share: schedule, legality, launch geometry and analytic ranking.
+
+Its device side is `nautilus/kernels/product.cuh`. All numbers of a schedule are powers of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import product as combinations
+from math import ceil
+
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.targets.base import Target
+
+WARP_THREADS = 32
+MOST_BLOCKS_Y = 65535
+"""Most blocks along y or z of a grid. Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
+_MOST_BLOCKS_X = 2**31 - 1
+_MOST_REGISTERS = 255
+_MOST_THREADS = 1024
+_MOST_RESIDENT_BLOCKS = 32
+_TRANSACTION_BYTES = 16
+_SECTOR_BYTES = 32
+_MOST_ITEMS = 32
+
+# Cost model of a GPU, in cycles of a multiprocessor: round numbers that put measured schedules of an H200 in order.
+_SCHEDULERS = 4
+_CYCLES_PER_US = 1750
+_READ_LATENCY = 650
+_BARRIER_LATENCY = 40
+_SHARED_LATENCY = 30
+_START_CYCLES = 1500
+_L2_BYTES_PER_CYCLE = 40
+_INSTRUCTIONS_PER_VECTOR = 14
+
+# Cost model of the emulator, in nanoseconds of one core.
+_SWITCH_NS = 55
+_THREAD_START_NS = 250
+_VECTOR_NS = 3.5
+_ELEMENT_NS = 0.5
+_FLOPS_PER_NS = 90
+_EPILOGUE_NS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A batched product of an [m, k] and a [k, n] matrix, as the main loop sees it.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether vectors of A run along k, not m.
+        b_k_last: whether vectors of B run along k, not n.
+        a_run: elements along A's last coordinate that vectors must divide.
+        b_run: the same of B.
+        a_bytes: of a stored element of A.
+        b_bytes: of a stored element of B.
+        sum_bytes: of an accumulator.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    a_run: int
+    b_run: int
+    a_bytes: int
+    b_bytes: int
+    sum_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How a product is cut into blocks and threads.
+
+    Attributes:
+        tile_m: rows of the result that a block computes.
+        tile_n: columns of the result that a block computes.
+        tile_k: steps of the sum that are in shared memory at once.
+        thread_m: rows of a thread's register tile.
+        thread_n: columns of a thread's register tile.
+        slices_k: groups of threads that share out each tile's steps; their sums are added in order at the end.
+        stages: tiles in shared memory, 1 or 2: with 2, one fills while the other is read.
+        fragment: most neighbouring elements of a tile that a thread reads at once.
+        vector_a: elements of A that a thread loads at once.
+        vector_b: elements of B that a thread loads at once.
+        vector_c: neighbouring results that the epilogue takes at once.
+        group_m: tile rows that blocks run down before they move on along n.
+    """
+
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    thread_m: int
+    thread_n: int
+    slices_k: int = 1
+    stages: int = 2
+    fragment: int = 4
+    vector_a: int = 1
+    vector_b: int = 1
+    vector_c: int = 1
+    group_m: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return (self.tile_m // self.thread_m) * (self.tile_n // self.thread_n) * self.slices_k
+
+
+def smem_bytes(problem: Product, schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block: the tiles, or the slices' sums that take their place."""
+    padding = _TRANSACTION_BYTES // problem.sum_bytes
+    stage = schedule.tile_k * (schedule.tile_m + schedule.tile_n + 2 * padding) * problem.sum_bytes
+    sums = schedule.slices_k * schedule.tile_m * schedule.tile_n * problem.sum_bytes if schedule.slices_k > 1 else 0
+    return max(schedule.stages * stage, sums)
+
+
+def registers(problem: Product, schedule: Schedule) -> int:
+    """Return about how many registers a thread needs: sums, two sets of fragments, vectors on their way, and addresses."""
+    words = max(1, problem.sum_bytes // 4)
+    s = schedule
+    on_the_way = _items(s.tile_m, s, s.vector_a) * s.vector_a + _items(s.tile_n, s, s.vector_b) * s.vector_b
+    return words * (s.thread_m * s.thread_n + 2 * (s.thread_m + s.thread_n) + on_the_way) + 32
+
+
+def _items(outer: int, schedule: Schedule, vector: int) -> int:
+    """Return how many vectors of an operand's tile a thread loads."""
+    return max(1, outer * schedule.tile_k // vector // schedule.threads)
+
+
+def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
+    """Return the blocks along x (tiles), y and z (batches)."""
+    tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
+    return tiles, min(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
+
+
+def geometry(problem: Product, schedule: Schedule) -> Geometry:
+    """Return grid, threads and shared memory."""
+    return Geometry(grid=grid(problem, schedule), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
+
+
+def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    """Return why this schedule cannot serve this problem on this target; empty where it can."""
+    s = schedule
+    for field in fields(s):
+        value = getattr(s, field.name)
+        if value < 1 or value & (value - 1):
+            return (f"{field.name} is {value}; it must be a power of two",)
+    if s.thread_m > s.tile_m or s.thread_n > s.tile_n:
+        return (f"a thread's tile of {s.thread_m}×{s.thread_n} is larger than the block's of {s.tile_m}×{s.tile_n}",)
+    reasons = []
+    if s.stages > 2:
+        reasons.append(f"{s.stages} stages; 1 or 2 are written")
+    if s.slices_k > s.tile_k:
+        reasons.append(f"{s.slices_k} slices of a tile of {s.tile_k} steps leave some without work")
+    if not WARP_THREADS <= s.threads <= _MOST_THREADS and not target.is_emulated:
+        reasons.append(f"{s.threads} threads a block; {WARP_THREADS} to {_MOST_THREADS} are possible")
+    if s.threads > _MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    for name, outer, vector, k_last, run in (
+        ("a", s.tile_m, s.vector_a, problem.a_k_last, problem.a_run),
+        ("b", s.tile_n, s.vector_b, problem.b_k_last, problem.b_run),
+    ):
+        along = s.tile_k if k_last else outer
+        if vector > along:
+            reasons.append(f"vector_{name} of {vector} is longer than the tile, {along}")
+        elif run % vector:
+            reasons.append(f"vector_{name} of {vector} does not divide {run}, the extent that it runs along")
+        elif _items(outer, s, vector) > _MOST_ITEMS:
+            reasons.append(f"a thread loads {_items(outer, s, vector)} vectors of {name.upper()} a tile; at most {_MOST_ITEMS} are possible")
+    if s.vector_c > min(s.fragment, s.thread_n):
+        reasons.append(f"vector_c of {s.vector_c} is longer than a thread's {min(s.fragment, s.thread_n)} neighbours")
+    elif problem.n % s.vector_c:
+        reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    if s.tile_k * problem.sum_bytes < _TRANSACTION_BYTES:
+        reasons.append(f"tile_k of {s.tile_k} leaves the second operand's tile misaligned")
+    if smem_bytes(problem, s) > target.smem_bytes_block:
+        reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
+    available = min(_MOST_REGISTERS, target.registers_multiprocessor // max(s.threads, WARP_THREADS))
+    if not target.is_emulated and registers(problem, s) > available:
+        reasons.append(f"about {registers(problem, s)} registers a thread; {available} are available")
+    if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
+        reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
+    if max(problem.m, problem.n, problem.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
+        reasons.append("an extent is beyond 31 bits")
+    return tuple(reasons)
+
+
+def space(problem: Product, target: Target) -> Mapping[str, tuple[int, ...]]:
+    """Return the choices of each field; their product is the search space.
+
+    Vectors are as long as the problem allows: a shorter one was never better.
+    """
+    return {
+        "tile_m": tuple(t for t in (1, 2, 4, 8, 16, 32, 64, 128, 256) if t < 2 * max(1, problem.m)),
+        "tile_n": (8, 16, 32, 64, 128, 256),
+        "tile_k": (8, 16, 32, 64, 128, 256),
+        "thread_m": (1, 2, 4, 8, 16),
+        "thread_n": (1, 2, 4, 8, 16),
+        "slices_k": (1, 2, 4, 8, 16),
+        "stages": (1, 2),
+        "group_m": (1, 8),
+    }
+
+
+def schedules(problem: Product, target: Target) -> Iterator[Schedule]:
+    """Yield the whole search space, illegal points included."""
+    choices = space(problem, target)
+    for values in combinations(*choices.values()):
+        yield with_vectors(problem, Schedule(**dict(zip(choices, values, strict=True)), fragment=_fragment(problem, target)))
+
+
+def _fragment(problem: Product, target: Target) -> int:
+    """Return the widest read of shared memory: a vector register of the CPU in emulation, else one transaction."""
+    return (32 if target.is_emulated else _TRANSACTION_BYTES) // problem.sum_bytes
+
+
+def with_vectors(problem: Product, schedule: Schedule) -> Schedule:
+    """Return the schedule with the longest vectors that divide what they run along, shorter where threads would be idle."""
+    s = schedule
+
+    def longest(run: int, along: int, outer: int, element_bytes: int) -> int:
+        vector = min(_TRANSACTION_BYTES // element_bytes, along)
+        while vector > 1 and (run % vector or (vector > 4 and outer * s.tile_k // vector < s.threads)):
+            vector //= 2
+        return vector
+
+    vector_c = min(s.fragment, s.thread_n)
+    while problem.n % vector_c:
+        vector_c //= 2
+    return replace(
+        s,
+        vector_a=longest(problem.a_run, s.tile_k if problem.a_k_last else s.tile_m, s.tile_m, problem.a_bytes),
+        vector_b=longest(problem.b_run, s.tile_k if problem.b_k_last else s.tile_n, s.tile_n, problem.b_bytes),
+        vector_c=vector_c,
+    )
+
+
+@lru_cache(maxsize=4096)
+def choose(problem: Product, target: Target) -> Schedule:
+    """Return the legal schedule of least estimated time."""
+    cost = emulated_ns if target.is_emulated else gpu_us
+    legal = (s for s in _candidates(problem, target) if not violations(problem, s, target))
+    return min(legal, key=lambda s: (cost(problem, s, target), s.threads))
+
+
+_GPU_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 8), (2, 4), (2, 2), (1, 8), (1, 4), (1, 2), (1, 1))
+_EMULATED_THREAD_TILES = ((16, 16), (8, 16), (4, 16), (2, 32), (1, 64), (8, 8), (4, 8), (2, 8), (1, 8))
+
+
+def _candidates(problem: Product, target: Target) -> Iterator[Schedule]:
+    """Yield schedules that are worth an estimate; the last ones are legal for every problem."""
+    fragment = _fragment(problem, target)
+    choices = space(problem, target)
+    tiles_n = [t for t in choices["tile_n"] if t < 2 * max(8, problem.n)]
+    tiles_k = [t for t in choices["tile_k"] if t < 2 * max(8, problem.k)]
+    for thread_m, thread_n in _EMULATED_THREAD_TILES if target.is_emulated else _GPU_THREAD_TILES:
+        for tile_m, tile_n in combinations(choices["tile_m"], tiles_n):
+            group = (tile_m // thread_m) * (tile_n // thread_n)
+            if not group:
+                continue
+            for slices_k in (1,) if target.is_emulated else choices["slices_k"]:
+                if not (target.is_emulated or 64 <= group * slices_k <= 512):
+                    continue
+                if target.is_emulated and group > 128:
+                    continue
+                for tile_k in tiles_k:
+                    if tile_k < 4 * slices_k and slices_k > 1:
+                        continue
+                    schedule = Schedule(
+                        tile_m=tile_m,
+                        tile_n=tile_n,
+                        tile_k=tile_k,
+                        thread_m=thread_m,
+                        thread_n=thread_n,
+                        slices_k=slices_k,
+                        fragment=fragment,
+                        group_m=8 if problem.m >= 16 * tile_m and problem.n >= 2 * tile_n else 1,
+                    )
+                    yield with_vectors(problem, schedule)
+    for thread_n in (1, 2):
+        small = Schedule(tile_m=1, tile_n=64, tile_k=8, thread_m=1, thread_n=thread_n, stages=1)
+        yield with_vectors(problem, small)
+
+
+def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
+    """Return the estimated time in microseconds.
+
+    Per step of the main loop a block needs the greater of what its multiprocessor can issue, what L2 delivers, and the latency of one
+    round trip; blocks that share a multiprocessor share the first two. The whole is at least the time to move all bytes once.
+    """
+    s = schedule
+    warps = s.threads / WARP_THREADS
+    blocks = grid(problem, s)[0] * problem.batch
+    per_thread = registers(problem, s)
+    resident = min(
+        target.threads_multiprocessor // max(s.threads, WARP_THREADS),
+        target.registers_multiprocessor // (per_thread * max(s.threads, WARP_THREADS)),
+        target.smem_bytes_multiprocessor // (smem_bytes(problem, s) + 1024),
+        _MOST_RESIDENT_BLOCKS,
+    )
+    resident = max(1, resident)
+
+    words = max(1, problem.sum_bytes // 4)
+    steps_slice = s.tile_k // s.slices_k
+    reads = ceil(s.thread_m / s.fragment) + ceil(s.thread_n / s.fragment)
+    lanes_m = min(s.tile_m // s.thread_m, 4)
+    lanes_n = min(s.tile_n // s.thread_n, WARP_THREADS // lanes_m)
+    wavefronts = words * (max(1.0, lanes_m * s.thread_m / 32) + max(1.0, lanes_n * s.thread_n / 32))
+    issue = warps * steps_slice * (s.thread_m * s.thread_n * words + reads + 1) / _SCHEDULERS
+    shared = warps * steps_slice * wavefronts
+    vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)
+    transposed = s.tile_k * ((s.tile_m if problem.a_k_last else 0) + (s.tile_n if problem.b_k_last else 0))
+    load = (vectors * _INSTRUCTIONS_PER_VECTOR + transposed) / WARP_THREADS / _SCHEDULERS
+    traffic = s.tile_k * (s.tile_m * problem.a_bytes + s.tile_n * problem.b_bytes) / _L2_BYTES_PER_CYCLE
+    busy = max(max(issue, shared) + load, traffic)
+    # One block alone: the schedulers are uneven below four warps, and a thread waits for its own reads of shared memory.
+    alone = max(issue * max(1.0, _SCHEDULERS / warps), shared) + _SHARED_LATENCY
+    if s.stages == 2:
+        latency = max(alone, _READ_LATENCY) + load + _BARRIER_LATENCY
+    else:
+        latency = max(alone, _READ_LATENCY) + load + 2 * _BARRIER_LATENCY + _SHARED_LATENCY
+    steps = ceil(problem.k / s.tile_k)
+    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / _SCHEDULERS + 300
+    if s.slices_k > 1:
+        finish += 2 * _BARRIER_LATENCY + s.slices_k * s.tile_m * s.tile_n * words * 2 / WARP_THREADS + 100
+
+    def round_cycles(together: int) -> float:
+        return steps * max(together * busy, latency) + _READ_LATENCY + finish
+
+    full, rest = divmod(blocks, target.multiprocessors * resident)
+    cycles = _START_CYCLES + full * round_cycles(resident)
+    if rest:
+        cycles += round_cycles(ceil(rest / target.multiprocessors))
+    a_bytes = problem.batch * problem.m * problem.k * problem.a_bytes
+    b_bytes = problem.batch * problem.n * problem.k * problem.b_bytes
+    return max(cycles / _CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)
+
+
+def emulated_ns(problem: Product, schedule: Schedule, target: Target) -> float:
+    """Return the estimated time in nanoseconds of one core: fiber switches, loads, arithmetic and epilogues add up."""
+    s = schedule
+    blocks = grid(problem, s)[0] * problem.batch
+    vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)
+    elements = s.tile_k * (s.tile_m + s.tile_n)
+    sums = min(8, max(1, s.thread_m) * max(1, s.thread_n // max(1, min(s.fragment, s.thread_n))))
+    rate = _FLOPS_PER_NS * sums / 8 * min(1.0, min(s.fragment, s.thread_n) * problem.sum_bytes / 32) * 4 / problem.sum_bytes
+    step = s.threads * _SWITCH_NS + vectors * _VECTOR_NS + elements * _ELEMENT_NS + 2 * s.tile_m * s.tile_n * s.tile_k / rate
+    block = s.threads * _THREAD_START_NS + s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
+    waves = ceil(blocks / 2) * 2  # two cores share the blocks
+    return waves * (ceil(problem.k / s.tile_k) * step + block)

@@ -1,0 +1,170 @@
+// Sums of outer products in registers: the arithmetic of a matrix product without tensor cores.
+#pragma once
+
+#include <nautilus/device/math.cuh>
+#include <nautilus/device/platform.cuh>
+
+namespace nautilus::device {
+
+// Which elements of a row of shared memory a thread takes: COUNT of them, in chunks of CHUNK neighbours that begin STEP apart.
+template <int kCountN, int kChunkN, int kStepN>
+struct Fragment {
+    static_assert(kCountN % kChunkN == 0, "whole chunks");
+    static constexpr int kCount = kCountN;
+    static constexpr int kChunk = kChunkN;
+    static constexpr int kStep = kStepN;
+
+    // Where element I lies, from the first one.
+    NAUTILUS_DEVICE static constexpr int offset(int i) { return i / kChunk * kStep + i % kChunk; }
+};
+
+// a * b + c, for floating point with one rounding.
+template <class T>
+NAUTILUS_DEVICE T multiply_add(T a, T b, T c) {
+    return a * b + c;
+}
+NAUTILUS_DEVICE float multiply_add(float a, float b, float c) { return fma(a, b, c); }
+NAUTILUS_DEVICE double multiply_add(double a, double b, double c) { return fma(a, b, c); }
+
+#ifdef NAUTILUS_EMULATED
+
+namespace detail {
+
+constexpr int least(int a, int b) { return a < b ? a : b; }
+
+// COUNT neighbours in one vector register of the CPU, and what multiplies and adds them with one rounding.
+template <class T, int kCount>
+struct Lanes {
+    typedef T Register __attribute__((vector_size(kCount * sizeof(T))));
+    NAUTILUS_DEVICE static Register multiply_add(Register a, Register b, Register c) { return a * b + c; }
+};
+#if defined(__FMA__) && !defined(__clang__)
+#define NAUTILUS_DEFINE_LANES(type, count, builtin)                                                                 \
+    template <>                                                                                                    \
+    struct Lanes<type, count> {                                                                                    \
+        typedef type Register __attribute__((vector_size(count * sizeof(type))));                                  \
+        NAUTILUS_DEVICE static Register multiply_add(Register a, Register b, Register c) { return builtin(a, b, c); } \
+    };
+#else
+#define NAUTILUS_DEFINE_LANES(type, count, builtin)                                                                \
+    template <>                                                                                                    \
+    struct Lanes<type, count> {                                                                                    \
+        typedef type Register __attribute__((vector_size(count * sizeof(type))));                                  \
+        NAUTILUS_DEVICE static Register multiply_add(Register a, Register b, Register c) {                         \
+            for (int lane = 0; lane < count; ++lane) c[lane] = fma(type(a[lane]), type(b[lane]), type(c[lane]));   \
+            return c;                                                                                              \
+        }                                                                                                          \
+    };
+#endif
+NAUTILUS_DEFINE_LANES(float, 8, __builtin_ia32_vfmaddps256)
+NAUTILUS_DEFINE_LANES(float, 4, __builtin_ia32_vfmaddps)
+NAUTILUS_DEFINE_LANES(double, 4, __builtin_ia32_vfmaddpd256)
+NAUTILUS_DEFINE_LANES(double, 2, __builtin_ia32_vfmaddpd)
+#undef NAUTILUS_DEFINE_LANES
+
+// Fragments too short for a register.
+template <class T>
+struct Lanes<T, 1> {
+    using Register = T;
+    NAUTILUS_DEVICE static T multiply_add(T a, T b, T c) { return device::multiply_add(a, b, c); }
+};
+template <>
+struct Lanes<float, 2> {
+    typedef float Register __attribute__((vector_size(8)));
+    NAUTILUS_DEVICE static Register multiply_add(Register a, Register b, Register c) {
+        return Register{fma(a[0], b[0], c[0]), fma(a[1], b[1], c[1])};
+    }
+};
+
+}  // namespace detail
+
+// sums[i][j] += a[depth][row i] * b[depth][column j] for DEPTH steps, in order; A and B point at the thread's first element of the
+// first step. Blocks of sums stay in the vector registers of the CPU over all steps.
+template <class Rows, class Columns, int kDepth, int kStrideA, int kStrideB, class T>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, const T *b) {
+    constexpr int kLanes = detail::least(Columns::kChunk, 32 / static_cast<int>(sizeof(T)));
+    using Operation = detail::Lanes<T, kLanes>;
+    using Register = typename Operation::Register;
+    constexpr int kRegisters = Columns::kCount / kLanes;
+    // Eight sums hide the latency of a multiply-add; four rows by two registers need the fewest loads.
+    constexpr int kRegisterBlock = detail::least(kRegisters, 8 / detail::least(Rows::kCount, 4));
+    constexpr int kRowBlock = detail::least(Rows::kCount, 8 / kRegisterBlock);
+    for (int row = 0; row < Rows::kCount; row += kRowBlock) {
+        for (int column = 0; column < Columns::kCount; column += kRegisterBlock * kLanes) {
+            Register block[kRowBlock][kRegisterBlock];
+            const T *a_element[kRowBlock];
+            const T *b_element[kRegisterBlock];
+#pragma GCC unroll 8
+            for (int i = 0; i < kRowBlock; ++i) {
+                a_element[i] = a + Rows::offset(row + i);
+#pragma GCC unroll 8
+                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&block[i][j], &sums[row + i][column + j * kLanes], sizeof(Register));
+            }
+#pragma GCC unroll 8
+            for (int j = 0; j < kRegisterBlock; ++j) b_element[j] = b + Columns::offset(column + j * kLanes);
+            for (int depth = 0; depth < kDepth; ++depth) {
+                Register right[kRegisterBlock];
+#pragma GCC unroll 8
+                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&right[j], b_element[j] + depth * kStrideB, sizeof(Register));
+#pragma GCC unroll 8
+                for (int i = 0; i < kRowBlock; ++i) {
+                    const Register left = a_element[i][depth * kStrideA] - Register{};
+#pragma GCC unroll 8
+                    for (int j = 0; j < kRegisterBlock; ++j) block[i][j] = Operation::multiply_add(left, right[j], block[i][j]);
+                }
+            }
+#pragma GCC unroll 8
+            for (int i = 0; i < kRowBlock; ++i) {
+#pragma GCC unroll 8
+                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&sums[row + i][column + j * kLanes], &block[i][j], sizeof(Register));
+            }
+        }
+    }
+}
+
+#else
+
+namespace detail {
+
+// A chunk as one or more transactions of at most 16 bytes.
+template <class T, int kCount>
+struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Chunk {
+    T elements[kCount];
+};
+
+template <class Elements, class T>
+NAUTILUS_DEVICE void read_fragment(T (&fragment)[Elements::kCount], const T *row) {
+    NAUTILUS_UNROLL
+    for (int first = 0; first < Elements::kCount; first += Elements::kChunk) {
+        const auto chunk = *reinterpret_cast<const Chunk<T, Elements::kChunk> *>(row + Elements::offset(first));
+        NAUTILUS_UNROLL
+        for (int i = 0; i < Elements::kChunk; ++i) fragment[first + i] = chunk.elements[i];
+    }
+}
+
+}  // namespace detail
+
+// sums[i][j] += a[depth][row i] * b[depth][column j] for DEPTH steps, in order; A and B point at the thread's first element of the
+// first step.
+template <class Rows, class Columns, int kDepth, int kStrideA, int kStrideB, class T>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, const T *b) {
+    // About a thousand multiply-adds, so that the loop stays in the instruction cache.
+    constexpr int kSteps = 1024 / (Rows::kCount * Columns::kCount);
+    constexpr int kUnroll = kSteps < 1 ? 1 : kSteps < kDepth ? kSteps : kDepth;
+#pragma unroll kUnroll
+    for (int depth = 0; depth < kDepth; ++depth) {
+        T a_fragment[Rows::kCount];
+        T b_fragment[Columns::kCount];
+        detail::read_fragment<Rows>(a_fragment, a + depth * kStrideA);
+        detail::read_fragment<Columns>(b_fragment, b + depth * kStrideB);
+        NAUTILUS_UNROLL
+        for (int i = 0; i < Rows::kCount; ++i) {
+            NAUTILUS_UNROLL
+            for (int j = 0; j < Columns::kCount; ++j) sums[i][j] = multiply_add(a_fragment[i], b_fragment[j], sums[i][j]);
+        }
+    }
+}
+
+#endif
+
+}  // namespace nautilus::device

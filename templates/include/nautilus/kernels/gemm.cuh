@@ -1,0 +1,46 @@
+// Matrix products without tensor cores: batch × [m, k] × [k, n], any orientation of both operands.
+#pragma once
+
+#include <nautilus/kernels/product.cuh>
+
+namespace nautilus::kernels {
+
+// Results of one batch: EPILOGUE at (batch, m, n).
+template <class EpilogueType, class Index, class M, class N>
+struct MatrixSink {
+  using Epilogue = EpilogueType;
+  struct Row {
+    int m;
+    bool is_inside;
+  };
+  Index batch;
+
+  template <class A>
+  NAUTILUS_DEVICE Row row(const A &arguments, int m) const {
+    return {m, m < static_cast<int>(M::get(arguments))};
+  }
+  template <class A>
+  NAUTILUS_DEVICE bool has_column(const A &arguments, int n) const {
+    return n < static_cast<int>(N::get(arguments));
+  }
+  NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n); }
+};
+
+// FUNCTOR_A at (batch, m, k), or (batch, k, m) where Problem::kAKLast is false; FUNCTOR_B at (batch, n, k), or (batch, k, n) where
+// Problem::kBKLast is false; EPILOGUE at (batch, m, n), its parameter is the sum.
+template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class A>
+NAUTILUS_DEVICE void gemm(const A &arguments) {
+  using Index = typename Problem::Index;
+  using M = typename Problem::M;
+  using N = typename Problem::N;
+  using K = typename Problem::K;
+  const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
+  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
+  const TileIndex tile =
+      tile_index<Schedule>(device::block_index().x, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
+  product<Schedule, typename Problem::Accumulate>(
+      arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
+      MatrixSink<Epilogue, Index, M, N>{batch}, tile);
+}
+
+}  // namespace nautilus::kernels

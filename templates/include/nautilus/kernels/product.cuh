@@ -1,0 +1,209 @@
+// The SIMT main loop that matrix products and convolutions share: tiles through shared memory, sums in registers.
+//
+// A block computes kTileM by kTileN results. Its threads form kSlicesK groups; each group has a register tile of kThreadM by kThreadN
+// results a thread and takes its share of every tile's depth; the groups' sums are added in order at the end.
+#pragma once
+
+#include <nautilus/core/arguments.cuh>
+#include <nautilus/core/constants.cuh>
+#include <nautilus/core/dims.cuh>
+#include <nautilus/core/math.cuh>
+#include <nautilus/core/splat.cuh>
+#include <nautilus/device/device.cuh>
+#include <nautilus/device/outer_products.cuh>
+#include <nautilus/kernels/product_tile.cuh>
+#include <nautilus/memory/access.cuh>
+
+namespace nautilus::kernels {
+
+// Most blocks along y of a grid; batches beyond it go on along z.
+constexpr int kMostBlocksY = 65535;
+
+// Threads of a block.
+template <class Schedule>
+inline constexpr int kProductThreads =
+    Schedule::kTileM / Schedule::kThreadM * (Schedule::kTileN / Schedule::kThreadN) * Schedule::kSlicesK;
+
+// Which results a block computes. Blocks run down groups of kGroupM tile rows, so that those in flight share rows and columns in L2.
+struct TileIndex {
+  int m, n;
+};
+template <class Schedule>
+NAUTILUS_DEVICE TileIndex tile_index(int block, int rows, int columns) {
+  const int tiles_m = ceil_divide(rows, Schedule::kTileM);
+  const int tiles_n = ceil_divide(columns, Schedule::kTileN);
+  if constexpr (Schedule::kGroupM == 1) {
+    return {block / tiles_n, block % tiles_n};
+  } else {
+    const int first = block / (Schedule::kGroupM * tiles_n) * Schedule::kGroupM;
+    const int height = least(tiles_m - first, Schedule::kGroupM);
+    const int rest = block % (Schedule::kGroupM * tiles_n);
+    return {first + rest % height, rest / height};
+  }
+}
+
+// Place of a thread's first result in the block's tile, and which slice of the depth it sums.
+template <class Schedule>
+struct ThreadPlace {
+  static constexpr int kThreadsM = Schedule::kTileM / Schedule::kThreadM;
+  static constexpr int kThreadsN = Schedule::kTileN / Schedule::kThreadN;
+  static constexpr int kChunkM = least(Schedule::kFragment, Schedule::kThreadM);
+  static constexpr int kChunkN = least(Schedule::kFragment, Schedule::kThreadN);
+  using Rows = device::Fragment<Schedule::kThreadM, kChunkM, kThreadsM * kChunkM>;
+  using Columns = device::Fragment<Schedule::kThreadN, kChunkN, kThreadsN * kChunkN>;
+  // A warp as four by eight threads reads the fewest different bytes of both tiles.
+  static constexpr int kLanesM = least(kThreadsM, 4);
+  static constexpr int kLanesN = least(kThreadsN, device::kWarpThreads / kLanesM);
+  int m, n, slice;
+
+  NAUTILUS_DEVICE explicit ThreadPlace(int thread_number) {
+    const unsigned thread = static_cast<unsigned>(thread_number);
+    const unsigned lane_n = thread % kLanesN;
+    const unsigned lane_m = thread / kLanesN % kLanesM;
+    const unsigned patch = thread / (kLanesN * kLanesM);
+    const unsigned patch_n = patch % (kThreadsN / kLanesN);
+    const unsigned patch_m = patch / (kThreadsN / kLanesN) % (kThreadsM / kLanesM);
+    m = static_cast<int>(patch_m * kLanesM + lane_m) * kChunkM;
+    n = static_cast<int>(patch_n * kLanesN + lane_n) * kChunkN;
+    slice = static_cast<int>(thread / (kThreadsM * kThreadsN));
+  }
+};
+
+// Hands results to the epilogue, straight from the registers of each thread. Reads of several rows are issued before their first store.
+template <class Schedule, class Sink, class T, class A>
+NAUTILUS_DEVICE void finish_registers(const A &arguments, const Sink &sink, TileIndex tile, const ThreadPlace<Schedule> &thread,
+                                      const T (&sums)[Schedule::kThreadM][Schedule::kThreadN]) {
+  using Epilogue = typename Sink::Epilogue;
+  using Threads = ThreadPlace<Schedule>;
+  constexpr int kVector = Schedule::kVectorC;
+  constexpr int kVectors = Schedule::kThreadN / kVector;
+  constexpr int kInputs = greatest(1, Epilogue::kLoads) * Schedule::kThreadN;
+  constexpr int kRows = least(Schedule::kThreadM, greatest(1, 64 / kInputs));  // about 64 registers of reads in flight
+  NAUTILUS_UNROLL
+  for (int first = 0; first < Schedule::kThreadM; first += kRows) {
+    typename Sink::Row rows[kRows];
+    typename Epilogue::template Inputs<kVector> inputs[kRows][kVectors];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      rows[i] = sink.row(arguments, tile.m * Schedule::kTileM + thread.m + Threads::Rows::offset(first + i));
+      NAUTILUS_UNROLL
+      for (int j = 0; j < kVectors; ++j) {
+        const int n = tile.n * Schedule::kTileN + thread.n + Threads::Columns::offset(j * kVector);
+        if (rows[i].is_inside && sink.has_column(arguments, n)) inputs[i][j] = Epilogue::template load<kVector>(arguments, sink.at(rows[i], n));
+      }
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+      NAUTILUS_UNROLL
+      for (int j = 0; j < kVectors; ++j) {
+        const int n = tile.n * Schedule::kTileN + thread.n + Threads::Columns::offset(j * kVector);
+        if (rows[i].is_inside && sink.has_column(arguments, n)) {
+          Vector<T, kVector> values;
+          NAUTILUS_UNROLL
+          for (int lane = 0; lane < kVector; ++lane) values[lane] = sums[first + i][j * kVector + lane];
+          Epilogue::template compute<kVector>(arguments, sink.at(rows[i], n), inputs[i][j], values);
+        }
+      }
+    }
+  }
+}
+
+// Adds the slices' sums in order, through shared memory, and hands the results to the epilogue, spread over all threads.
+template <class Schedule, class Sink, class T, class A>
+NAUTILUS_DEVICE void finish_slices(const A &arguments, const Sink &sink, TileIndex tile, const ThreadPlace<Schedule> &thread,
+                                   const T (&sums)[Schedule::kThreadM][Schedule::kThreadN], int thread_number, T *shared) {
+  using Epilogue = typename Sink::Epilogue;
+  using Threads = ThreadPlace<Schedule>;
+  constexpr int kVector = Schedule::kVectorC;
+  constexpr int kTile = Schedule::kTileM * Schedule::kTileN;
+  constexpr int kVectors = kTile / kVector;
+  device::block_barrier();  // the last tile has been read
+  NAUTILUS_UNROLL
+  for (int i = 0; i < Schedule::kThreadM; ++i) {
+    NAUTILUS_UNROLL
+    for (int j = 0; j < Schedule::kThreadN; j += kVector) {
+      Vector<T, kVector> values;
+      NAUTILUS_UNROLL
+      for (int lane = 0; lane < kVector; ++lane) values[lane] = sums[i][j + lane];
+      const int place = (thread.m + Threads::Rows::offset(i)) * Schedule::kTileN + thread.n + Threads::Columns::offset(j);
+      *reinterpret_cast<Vector<T, kVector> *>(shared + thread.slice * kTile + place) = values;
+    }
+  }
+  device::block_barrier();
+  for (int vector = thread_number; vector < kVectors; vector += kProductThreads<Schedule>) {
+    const int m = vector / (Schedule::kTileN / kVector);
+    const int n = vector % (Schedule::kTileN / kVector) * kVector;
+    const auto row = sink.row(arguments, tile.m * Schedule::kTileM + m);
+    const int column = tile.n * Schedule::kTileN + n;
+    if (!row.is_inside || !sink.has_column(arguments, column)) continue;
+    const auto inputs = Epilogue::template load<kVector>(arguments, sink.at(row, column));
+    Vector<T, kVector> total = *reinterpret_cast<const Vector<T, kVector> *>(shared + m * Schedule::kTileN + n);
+    NAUTILUS_UNROLL
+    for (int slice = 1; slice < Schedule::kSlicesK; ++slice) {
+      const auto part = *reinterpret_cast<const Vector<T, kVector> *>(shared + slice * kTile + m * Schedule::kTileN + n);
+      NAUTILUS_UNROLL
+      for (int lane = 0; lane < kVector; ++lane) total[lane] += part[lane];
+    }
+    Epilogue::template compute<kVector>(arguments, sink.at(row, column), inputs, total);
+  }
+}
+
+// Computes one tile of results. SOURCE_A gives the rows, SOURCE_B the columns, SINK takes the results.
+template <class Schedule, class T, class SourceA, class SourceB, class Sink, class A>
+NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
+  constexpr int kThreads = kProductThreads<Schedule>;
+  using LoaderA = TileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads>;
+  using LoaderB = TileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kThreads>;
+  using Threads = ThreadPlace<Schedule>;
+  constexpr int kStage = LoaderA::Layout::kElements + LoaderB::Layout::kElements;
+  constexpr int kDepth = Schedule::kTileK / Schedule::kSlicesK;
+  constexpr int kStrideA = LoaderA::Layout::kStride;
+  constexpr int kStrideB = LoaderB::Layout::kStride;
+
+  const int thread_number = device::thread_index().x;
+  const Threads thread(thread_number);
+  T *const shared = device::dynamic_shared<T>();
+  T sums[Schedule::kThreadM][Schedule::kThreadN] = {};
+
+  LoaderA loader_a(arguments, source_a, tile.m * Schedule::kTileM, thread_number);
+  LoaderB loader_b(arguments, source_b, tile.n * Schedule::kTileN, thread_number);
+  device::dependency_wait();
+  const int tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
+  if (tiles > 0) {
+    loader_a.fetch(arguments, 0);
+    loader_b.fetch(arguments, 0);
+    loader_a.store(arguments, 0, shared);
+    loader_b.store(arguments, 0, shared + LoaderA::Layout::kElements);
+    device::block_barrier();
+  }
+  int stage = 0;
+  for (int step = 0; step < tiles; ++step) {
+    const bool has_next = step + 1 < tiles;
+    const int next_depth = (step + 1) * Schedule::kTileK;
+    if (has_next) {
+      loader_a.fetch(arguments, next_depth);
+      loader_b.fetch(arguments, next_depth);
+    }
+    const T *const tile_a = shared + stage * kStage + thread.slice * kDepth * kStrideA + thread.m;
+    const T *const tile_b = shared + stage * kStage + LoaderA::Layout::kElements + thread.slice * kDepth * kStrideB + thread.n;
+    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, kDepth, kStrideA, kStrideB>(sums, tile_a, tile_b);
+    if (has_next) {
+      if constexpr (Schedule::kStages == 1) {
+        device::block_barrier();
+      } else {
+        stage ^= 1;
+      }
+      loader_a.store(arguments, next_depth, shared + stage * kStage);
+      loader_b.store(arguments, next_depth, shared + stage * kStage + LoaderA::Layout::kElements);
+      device::block_barrier();
+    }
+  }
+  device::dependency_trigger();
+  if constexpr (Schedule::kSlicesK == 1) {
+    finish_registers<Schedule>(arguments, sink, tile, thread, sums);
+  } else {
+    finish_slices<Schedule>(arguments, sink, tile, thread, sums, thread_number, shared);
+  }
+}
+
+}  // namespace nautilus::kernels

@@ -1,0 +1,175 @@
+// Windows over images, channels last: what convolution, depthwise convolution and pooling share.
+#pragma once
+
+#include <nautilus/core/coordinates.cuh>
+#include <nautilus/core/dims.cuh>
+#include <nautilus/core/vector.cuh>
+#include <nautilus/device/device.cuh>
+
+namespace nautilus::kernels {
+
+// Rows of images, columns and channels; y and x may lie in the padding around the image.
+struct Pixel {
+  int batch, y, x;
+};
+
+// The output pixel of number M, counted over batch, height and width.
+template <class Problem, class A>
+NAUTILUS_DEVICE Pixel output_pixel(const A &arguments, int m) {
+  const Division<int> by_width = divmod(m, Problem::OutWidth::get(arguments));
+  const Division<int> by_height = divmod(by_width.quotient, Problem::OutHeight::get(arguments));
+  return {by_height.quotient, by_height.remainder, by_width.remainder};
+}
+
+// Where the window of an output pixel begins in its image.
+template <class Problem>
+NAUTILUS_DEVICE Pixel window_corner(const Pixel &output) {
+  return {output.batch, output.y * static_cast<int>(Problem::StrideHeight::kValue) - static_cast<int>(Problem::PadTop::kValue),
+          output.x * static_cast<int>(Problem::StrideWidth::kValue) - static_cast<int>(Problem::PadLeft::kValue)};
+}
+
+// Whether every window lies inside the image, along one dimension.
+template <class In, class Out, class Kernel, class Stride, class Dilation, class PadBefore>
+constexpr bool windows_inside() {
+  if constexpr (In::kIsStatic && Out::kIsStatic) {
+    return PadBefore::kValue <= 0 &&
+           (Out::kValue - 1) * Stride::kValue - PadBefore::kValue + (Kernel::kValue - 1) * Dilation::kValue < In::kValue;
+  }
+  return false;
+}
+template <class Problem>
+constexpr bool rows_inside() {
+  return windows_inside<typename Problem::InHeight, typename Problem::OutHeight, typename Problem::KernelHeight,
+                        typename Problem::StrideHeight, typename Problem::DilationHeight, typename Problem::PadTop>();
+}
+template <class Problem>
+constexpr bool columns_inside() {
+  return windows_inside<typename Problem::InWidth, typename Problem::OutWidth, typename Problem::KernelWidth,
+                        typename Problem::StrideWidth, typename Problem::DilationWidth, typename Problem::PadLeft>();
+}
+
+template <class Problem, class A>
+NAUTILUS_DEVICE bool row_inside(const A &arguments, int y) {
+  return rows_inside<Problem>() || static_cast<unsigned>(y) < static_cast<unsigned>(static_cast<int>(Problem::InHeight::get(arguments)));
+}
+template <class Problem, class A>
+NAUTILUS_DEVICE bool column_inside(const A &arguments, int x) {
+  return columns_inside<Problem>() || static_cast<unsigned>(x) < static_cast<unsigned>(static_cast<int>(Problem::InWidth::get(arguments)));
+}
+
+// What the threads of a direct kernel work on: strips of kPixels output pixels along x by kVector channels. Along a block's threads,
+// channels go first, so that a warp reads whole cache lines.
+template <class Problem, class Schedule>
+struct Strip {
+  static constexpr int kStrips = Schedule::kThreads / Schedule::kLanes;    // of a block
+  static constexpr int kChannels = Schedule::kLanes * Schedule::kVector;  // of a block
+  Pixel output;       // the first one
+  int first_channel;  // of the block
+  int channel;
+  bool is_inside;
+
+  template <class A>
+  NAUTILUS_DEVICE Strip(const A &arguments, int channels, int thread) {
+    const int out_width = Problem::OutWidth::get(arguments);
+    const int out_height = Problem::OutHeight::get(arguments);
+    const int strips_row = ceil_divide(out_width, Schedule::kPixels);
+    const int strip = device::block_index().x * kStrips + static_cast<int>(static_cast<unsigned>(thread) / Schedule::kLanes);
+    const int row = strip / strips_row;
+    output = {row / out_height, row % out_height, (strip - row * strips_row) * Schedule::kPixels};
+    first_channel = device::block_index().y * kChannels;
+    channel = first_channel + static_cast<int>(static_cast<unsigned>(thread) % Schedule::kLanes) * Schedule::kVector;
+    is_inside = output.batch < static_cast<int>(Problem::Batch::get(arguments)) && channel < channels;
+  }
+};
+
+// The columns of one image row that kTaps taps of kPixels neighbouring windows touch, in registers.
+template <class Problem, class X, int kVector, int kPixels, int kTaps>
+struct WindowRow {
+  static constexpr int kStride = static_cast<int>(Problem::StrideWidth::kValue);
+  static constexpr int kDilation = static_cast<int>(Problem::DilationWidth::kValue);
+  static constexpr int kColumns = (kPixels - 1) * kStride + (kTaps - 1) * kDilation + 1;
+  using Value = typename X::Result;
+  Vector<Value, kVector> values[kColumns];
+  bool inside[kColumns];
+
+  static constexpr int column(int pixel, int tap) { return pixel * kStride + tap * kDilation; }
+  static constexpr bool touches(int at) {
+    for (int pixel = 0; pixel < kPixels; ++pixel) {
+      for (int tap = 0; tap < kTaps; ++tap) {
+        if (column(pixel, tap) == at) return true;
+      }
+    }
+    return false;
+  }
+
+  // Reads from column X0 of row Y on, by kVector channels; zero outside the image.
+  template <class A>
+  NAUTILUS_DEVICE void load(const A &arguments, int batch, int y, int x0, int channel) {
+    using Index = typename Problem::Index;
+    typename X::template Inputs<kVector> inputs[kColumns];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kColumns; ++i) {
+      inputs[i] = {};
+      inside[i] = touches(i) && column_inside<Problem>(arguments, x0 + i);
+      if (inside[i]) inputs[i] = X::template load<kVector>(arguments, coordinates<Index>(batch, y, x0 + i, channel));
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kColumns; ++i) {
+      values[i] = X::template compute<kVector>(arguments, coordinates<Index>(batch, y, x0 + i, channel), inputs[i]);
+      if (!X::kIsPlainLoad && !inside[i]) values[i] = {};
+    }
+  }
+};
+
+// Calls VISIT(pixel, tap, values, is_inside) for every tap of kPixels windows that neighbour along x, the first at CORNER, in rows of
+// the image that exist. Short rows of taps are read at once and shared by the windows.
+template <class Problem, class X, int kVector, int kPixels, class A, class Visit>
+NAUTILUS_DEVICE void for_each_tap(const A &arguments, const Pixel &corner, int channel, Visit visit) {
+  constexpr int kHeight = static_cast<int>(Problem::KernelHeight::kValue);
+  constexpr int kWidth = static_cast<int>(Problem::KernelWidth::kValue);
+  constexpr int kTaps = kWidth <= 7 ? kWidth : 1;
+  using Row = WindowRow<Problem, X, kVector, kPixels, kTaps>;
+  // Rows are unrolled where all their reads fit in about a hundred registers.
+  constexpr int kUnroll = kTaps == kWidth && kHeight * Row::kColumns * kVector <= 96 ? kHeight : 1;
+#pragma unroll kUnroll
+  for (int r = 0; r < kHeight; ++r) {
+    const int y = corner.y + r * static_cast<int>(Problem::DilationHeight::kValue);
+    if (!row_inside<Problem>(arguments, y)) continue;
+#pragma unroll 1
+    for (int first = 0; first < kWidth; first += kTaps) {
+      Row row;
+      row.load(arguments, corner.batch, y, corner.x + first * Row::kDilation, channel);
+      NAUTILUS_UNROLL
+      for (int tap = 0; tap < kTaps; ++tap) {
+        NAUTILUS_UNROLL
+        for (int pixel = 0; pixel < kPixels; ++pixel) {
+          const int at = Row::column(pixel, tap);
+          visit(pixel, r * kWidth + first + tap, row.values[at], row.inside[at]);
+        }
+      }
+    }
+  }
+}
+
+// Hands the results of a strip to the epilogue: all reads are issued before the first store.
+template <class Problem, class Epilogue, int kVector, int kPixels, class T, class A>
+NAUTILUS_DEVICE void finish_strip(const A &arguments, const Pixel &first, int channel, const Vector<T, kVector> (&results)[kPixels]) {
+  using Index = typename Problem::Index;
+  const int out_width = Problem::OutWidth::get(arguments);
+  typename Epilogue::template Inputs<kVector> inputs[kPixels];
+  NAUTILUS_UNROLL
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    if (first.x + pixel < out_width) {
+      inputs[pixel] = Epilogue::template load<kVector>(arguments, coordinates<Index>(first.batch, first.y, first.x + pixel, channel));
+    }
+  }
+  NAUTILUS_UNROLL
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    if (first.x + pixel < out_width) {
+      Epilogue::template compute<kVector>(arguments, coordinates<Index>(first.batch, first.y, first.x + pixel, channel), inputs[pixel],
+                                          results[pixel]);
+    }
+  }
+}
+
+}  // namespace nautilus::kernels
