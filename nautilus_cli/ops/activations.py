@@ -92,22 +92,22 @@ class IsInfAttrs:
 
 
 def _relu(_: Any, x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, x.dtype.type(0))
+    return np.asarray(np.maximum(x, x.dtype.type(0)))
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
-    return np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x)))
+    return np.asarray(np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x))))
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:
     one = x.dtype.type(1)
-    return one / (one + np.exp(-x))
+    return np.asarray(one / (one + np.exp(-x)))
 
 
 def _gelu(attrs: GeluAttrs, x: np.ndarray) -> np.ndarray:
     if attrs.approximate == "tanh":
-        return 0.5 * x * (1 + np.tanh(sqrt(2 / np.pi) * (x + 0.044715 * x * x * x)))
-    return 0.5 * x * (1 + erf_of(x * sqrt(0.5)))
+        return np.asarray(0.5 * x * (1 + np.tanh(sqrt(2 / np.pi) * (x + 0.044715 * x * x * x))))
+    return np.asarray(0.5 * x * (1 + erf_of(x * sqrt(0.5))))
 
 
 def _is_inf(attrs: IsInfAttrs, x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, I64, U32, U64, DType, TensorType
 from nautilus_cli.ops.checks import broadcast_shape, first_of, operand, operand_count, required
@@ -29,20 +28,15 @@ class ModAttrs:
 def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the quotient; of integers, rounded towards zero, and 0 where the divisor is 0 (the specification leaves it open)."""
     if a.dtype.kind == "f":
-        return a / b
-    quotient = np.floor_divide(a, b)
+        return np.asarray(a / b)
+    quotient = np.asarray(np.floor_divide(a, b))
     if a.dtype.kind == "i":
         quotient += ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
     return quotient
 
 
 def _mod(attrs: ModAttrs, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.fmod(a, b) if attrs.fmod else np.mod(a, b)
-
-
-def _check_mod(attrs: ModAttrs, types: tuple[TensorType, ...]) -> None:
-    if types[0].dtype.is_float and not attrs.fmod:
-        raise ModelError(f"fmod is 0 and the operands are {types[0].dtype}; the specification requires fmod 1 for floating point")
+    return np.asarray(np.fmod(a, b) if attrs.fmod else np.mod(a, b))
 
 
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -59,7 +53,7 @@ def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 def power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     """Return BASE to EXPONENT in BASE's type; integers to a floating-point power go through double precision."""
     if base.dtype.kind == "f":
-        return np.power(base, exponent.astype(base.dtype))
+        return np.asarray(np.power(base, exponent.astype(base.dtype)))
     if exponent.dtype.kind == "f":
         return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)
     return _integer_power(base, exponent.astype(np.int64)).astype(base.dtype)
@@ -140,7 +134,6 @@ OPERATORS = (
         allowed=NUMERIC,
         attributes=ModAttrs,
         constants=lambda a, _: (a.fmod,),
-        check=_check_mod,
     ),
     pointwise(
         "PRelu",

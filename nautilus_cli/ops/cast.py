@@ -39,7 +39,7 @@ def converted(array: np.ndarray, dtype: DType) -> np.ndarray:
     """
     with np.errstate(all="ignore"):
         if dtype.kind == "bool":
-            return array != 0
+            return np.asarray(array != 0)
         return array.astype(dtype.numpy)
 
 

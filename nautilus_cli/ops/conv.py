@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,8 @@ def _evaluate(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
     result = np.zeros((batch, group, outputs // group, int(np.prod(found.results))), wide.dtype)
     with np.errstate(all="ignore"):
         for place, seen in found.positions(wide):
-            result += weights[(..., *place)] @ np.ascontiguousarray(seen).reshape(batch, group, w.shape[1], -1)
+            element: tuple[Any, ...] = (..., *place)
+            result += weights[element] @ np.ascontiguousarray(seen).reshape(batch, group, w.shape[1], -1)
     result = result.reshape(batch, outputs, *found.results)
     if bias is not None:
         result = result + widened(bias).reshape(-1, *(1 for _ in found.results))

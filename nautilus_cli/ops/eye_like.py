@@ -33,7 +33,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 def _evaluate(attrs: EyeLikeAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     like = first_of(arrays)
     dtype = dtype_of(like) if attrs.dtype is None else dtype_from_onnx(attrs.dtype)
-    return (np.eye(*like.shape, k=attrs.k).astype(dtype.numpy),)
+    return (np.eye(like.shape[0], like.shape[1], attrs.k).astype(dtype.numpy),)
 
 
 OPERATOR = Operator(

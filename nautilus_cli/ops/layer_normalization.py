@@ -8,7 +8,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ir.types import DType, TensorType, dtype_of
 from nautilus_cli.ops.checks import broadcast_shape, normal_axis, operand, operand_count, optional_operand, same_dtype
 from nautilus_cli.ops.element_types import FLOATS, dtype_from_onnx
 from nautilus_cli.ops.precision import stored
@@ -66,7 +66,7 @@ def _evaluate(attrs: LayerNormalizationAttrs, arrays: tuple[np.ndarray | None, .
     x, scale, bias = (*arrays, None)[:3]
     assert x is not None
     assert scale is not None
-    stage = np.float64 if x.dtype == np.float64 else np.float32
+    stage = stage_dtype(attrs, dtype_of(x)).numpy
     normalized, mean, inverse = standardized(x.astype(stage), normalized_axes(attrs, x.ndim), attrs.epsilon)
     result = normalized * scale.astype(stage)
     if bias is not None:

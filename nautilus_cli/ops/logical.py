@@ -22,7 +22,12 @@ class BitShiftAttrs:
 
 
 def _shift(attrs: BitShiftAttrs, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.left_shift(x, y) if attrs.direction == "LEFT" else np.right_shift(x, y)
+    """A negative count, or one past the width, leaves what the sign alone gives."""
+    outside = (y < 0) | (y >= 8 * x.dtype.itemsize)
+    count = np.where(outside, x.dtype.type(0), y)
+    if attrs.direction == "LEFT":
+        return np.where(outside, x.dtype.type(0), np.left_shift(x, count))
+    return np.where(outside, np.where(x < 0, np.bitwise_not(x.dtype.type(0)), x.dtype.type(0)), np.right_shift(x, count))
 
 
 def _check_shift(attrs: BitShiftAttrs, _: tuple[TensorType, ...]) -> None:

@@ -111,8 +111,8 @@ def _evaluate_max(attrs: MaxPoolAttrs, arrays: tuple[np.ndarray | None, ...], ou
 
 def _first_places(attrs: MaxPoolAttrs, found: Window, padded: np.ndarray, result: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return where in the flat operand each maximum is first met."""
-    order = "F" if attrs.storage_order else "C"
-    plane = np.arange(np.prod(found.sizes), dtype=np.int64).reshape(found.sizes, order=order)
+    flat = np.arange(np.prod(found.sizes), dtype=np.int64)
+    plane = flat.reshape(found.sizes[::-1]).T if attrs.storage_order else flat.reshape(found.sizes)
     numbers = found.padded(plane, -1)
     places = np.full(result.shape, -1, np.int64)
     for (_, seen), (_, number) in zip(found.positions(padded), found.positions(numbers), strict=True):

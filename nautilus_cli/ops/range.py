@@ -29,7 +29,7 @@ def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     first, last, step = (a.reshape(()).item() for a in map(widened, (start, limit, delta)))
     if step == 0 or step != step:
         raise ModelError(f"delta is {step}; the specification requires a step other than 0")
-    return max(0, -((first - last) // step) if isinstance(step, int) else ceil((last - first) / step))
+    return max(0, int(-((first - last) // step)) if isinstance(step, int) else ceil((last - first) / step))
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:

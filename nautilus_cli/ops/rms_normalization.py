@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import operand, operand_count, required
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.layer_normalization import LayerNormalizationAttrs, check_scale, normalized_axes, stage_dtype
@@ -25,11 +25,12 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 
 def _evaluate(attrs: LayerNormalizationAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     x, scale = required(arrays)
-    stage = np.float64 if x.dtype == np.float64 else np.float32
+    stage = stage_dtype(attrs, dtype_of(x)).numpy
     wide = x.astype(stage)
     with np.errstate(all="ignore"):
         square = np.mean(wide * wide, axis=normalized_axes(attrs, x.ndim), keepdims=True)
-        return (stored(wide * (stage(1) / np.sqrt(square + stage(attrs.epsilon))) * scale.astype(stage), scale),)
+        inverse = stage.type(1) / np.sqrt(square + stage.type(attrs.epsilon))
+        return (stored(wide * inverse * scale.astype(stage), scale),)
 
 
 def _build(emitter: Emitter, attrs: LayerNormalizationAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:

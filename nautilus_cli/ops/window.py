@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -73,11 +73,9 @@ class Window:
     def positions(self, padded: np.ndarray) -> Iterator[tuple[tuple[int, ...], np.ndarray]]:
         """Yield for each kernel element its place and a view of the elements of a padded array that it meets, one a window."""
         for place in product(*(range(k) for k in self.kernel)):
-            slices = (
-                slice(k * d, k * d + (r - 1) * s + 1, s)
-                for k, d, r, s in zip(place, self.dilations, self.results, self.strides, strict=True)
-            )
-            yield place, padded[(..., *slices)]
+            numbers = zip(place, self.dilations, self.results, self.strides, strict=True)
+            slices: tuple[Any, ...] = (..., *(slice(k * d, k * d + (r - 1) * s + 1, s) for k, d, r, s in numbers))
+            yield place, padded[slices]
 
 
 def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], *, ceil_mode: bool = False) -> Window:

@@ -93,7 +93,10 @@ NAUTILUS_DEVICE T div(T a, T b) {
 template <class T>
 NAUTILUS_DEVICE T mod(T a, T b, T is_fmod) {
   if constexpr (detail::kIsFloat<T>) {
-    return device::fmod(a, b);
+    const T rest = device::fmod(a, b);
+    if (is_fmod != 0 || rest != rest) return rest;
+    if (rest == 0) return device::copysign(rest, b);
+    return (rest < 0) != (b < 0) ? rest + b : rest;
   } else {
     if (b == static_cast<T>(0)) return static_cast<T>(0);
     if constexpr (detail::kIsSigned<T>) {

@@ -1,0 +1,197 @@
+"""Pad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
+from nautilus_cli.ir.types import I64, TensorType, dtype_of
+from nautilus_cli.ops.checks import (
+    first_of,
+    integers,
+    normal_axes,
+    one_of,
+    operand,
+    operand_count,
+    optional_contents,
+    optional_operand,
+    same_dtype,
+)
+from nautilus_cli.ops.element_types import ALL, INDICES
+from nautilus_cli.ops.spec import Emitter, Inference, Movement, MovementContext, Operator, Piece
+
+MAX_PIECES = 27
+"""Above this a mirrored Pad is written as one Pad an axis: a load of so many pieces costs more than another kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class PadAttrs:
+    """Attributes of Pad; before opset 11 amounts and fill value were attributes too."""
+
+    mode: str = "constant"
+    pads: tuple[int, ...] | None = None
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring places of the result that take neighbouring elements of the operand.
+
+    Attributes:
+        begin: first place.
+        end: one past the last place.
+        start: element that the first place takes.
+        step: distance of the elements of neighbouring places: 1, 0 or -1.
+    """
+
+    begin: int
+    end: int
+    start: int
+    step: int
+
+
+def amounts(
+    attrs: PadAttrs, constants: Sequence[np.ndarray | None], types: Sequence[TensorType | None], rank: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return how much is added before and after each dimension; negative amounts crop.
+
+    Raises:
+        ModelError: there are not two amounts an axis, or an axis is out of range.
+    """
+    given = optional_contents(constants, types, 1, "pads")
+    pads = attrs.pads if given is None else integers(given)
+    chosen = optional_contents(constants, types, 3, "axes")
+    axes = tuple(range(rank)) if chosen is None else normal_axes(integers(chosen), rank)
+    if pads is None or len(pads) != 2 * len(axes):
+        raise ModelError(
+            f"pads is {None if pads is None else list(pads)} for {len(axes)} axes; the specification requires two numbers each"
+        )
+    before, after = [0] * rank, [0] * rank
+    for place, axis in enumerate(axes):
+        before[axis], after[axis] = pads[place], pads[len(axes) + place]
+    return tuple(before), tuple(after)
+
+
+def source_places(size: int, before: int, after: int, mode: str) -> np.ndarray:
+    """Return which element of a dimension each place of the result takes."""
+    places = np.arange(-before, size + after)
+    if mode == "edge":
+        return np.clip(places, 0, size - 1)
+    if mode == "wrap":
+        return np.asarray(places % size)
+    if size == 1:
+        return np.zeros_like(places)
+    period = 2 * (size - 1)
+    return np.asarray((size - 1) - np.abs(places % period - (size - 1)))
+
+
+def runs(places: np.ndarray) -> tuple[Run, ...]:
+    """Cut places into the fewest runs, longest first."""
+    found = []
+    begin = 0
+    while begin < len(places):
+        end = begin + 1
+        step = int(places[end] - places[begin]) if end < len(places) and abs(places[end] - places[begin]) <= 1 else 1
+        while end < len(places) and places[end] - places[end - 1] == step:
+            end += 1
+        found.append(Run(begin, end, int(places[begin]), step))
+        begin = end
+    return tuple(sorted(found, key=lambda r: r.begin - r.end))
+
+
+def _extents(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, ...], mode: str) -> tuple[int, ...]:
+    extents = tuple(d + b + a for d, b, a in zip(shape, before, after, strict=True))
+    if min(extents, default=0) < 0:
+        raise ModelError(f"pads {[*before, *after]} crop more than the shape {list(shape)} has")
+    if mode != "constant" and any(d == 0 and e > 0 for d, e in zip(shape, extents, strict=True)):
+        raise ModelError(f"mode '{mode}' pads an empty dimension of shape {list(shape)}; there is nothing to repeat")
+    return extents
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 1, 4)
+    data = operand(inference, 0, "data", ALL)
+    optional_operand(inference, 1, "pads", (I64,))
+    fill = optional_operand(inference, 2, "constant_value", ALL)
+    same_dtype(data, fill, "constant_value")
+    if fill is not None and fill.elements != 1:
+        raise ModelError(f"operand 'constant_value' has shape {list(fill.static)}; the specification requires a scalar")
+    optional_operand(inference, 3, "axes", INDICES)
+    mode = one_of(inference.attrs.mode, ("constant", "reflect", "edge", "wrap"), "mode")
+    before, after = amounts(inference.attrs, inference.constants, inference.types, len(data.shape))
+    return (TensorType(data.dtype, _extents(data.static, before, after, mode)),)
+
+
+def _evaluate(attrs: PadAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    data = first_of(arrays)
+    types = [None if a is None else TensorType(dtype_of(a), a.shape) for a in arrays]
+    before, after = amounts(attrs, arrays, types, data.ndim)
+    if attrs.mode != "constant":
+        for axis, (b, a) in enumerate(zip(before, after, strict=True)):
+            if a or b:
+                data = np.take(data, source_places(data.shape[axis], b, a, attrs.mode), axis)
+        return (data,)
+    fill = arrays[2] if len(arrays) > 2 and arrays[2] is not None else np.array(attrs.value)
+    result = np.full(_extents(data.shape, before, after, attrs.mode), fill.reshape(()).astype(data.dtype))
+    inner = tuple(slice(max(b, 0), max(max(b, 0), d + b + min(a, 0))) for d, b, a in zip(data.shape, before, after, strict=True))
+    kept = tuple(slice(max(-b, 0), max(max(-b, 0), d - max(-a, 0))) for d, b, a in zip(data.shape, before, after, strict=True))
+    result[inner] = data[kept]
+    return (result,)
+
+
+def _pieces(context: MovementContext) -> tuple[Piece, ...]:
+    shape, extents = first_of(context.types).static, context.results[0].static
+    before, after = amounts(context.attrs, context.constants, context.types, len(shape))
+    if context.attrs.mode == "constant":
+        inner = Piece(0, padded(shape, before, extents))
+        if not inner.map.is_guarded:
+            return (inner,)
+        fill = 2 if len(context.types) > 2 and context.types[2] is not None else None
+        return (inner, Piece(fill, from_strides(extents, [0] * len(extents))))
+    places = [runs(source_places(d, b, a, context.attrs.mode)) for d, b, a in zip(shape, before, after, strict=True)]
+    return tuple(Piece(0, _region(shape, extents, region)) for region in product(*places))
+
+
+def _region(shape: tuple[int, ...], extents: tuple[int, ...], region: Sequence[Run]) -> IndexMap:
+    strides = row_major(shape)
+    axes = tuple((Axis(e, r.step * s, r.begin, r.end),) for e, r, s in zip(extents, region, strides, strict=True))
+    return simplify(IndexMap((Stage(axes, sum((r.start - r.begin * r.step) * s for r, s in zip(region, strides, strict=True))),)))
+
+
+def _normalise(emitter: Emitter, attrs: PadAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
+    """Make a fill attribute an operand; pad one axis after the other where the pieces would be too many."""
+    data = first_of(operands)
+    shape = data.type.static
+    before, after = amounts(attrs, [None if v is None else v.constant for v in operands], [v and v.type for v in operands], len(shape))
+    if attrs.mode == "constant":
+        if attrs.value == 0 or (len(operands) > 2 and operands[2] is not None):
+            return None
+        fill = emitter.constant(np.array(attrs.value, data.type.dtype.numpy))
+        return (emitter.node("Pad", [data, emitter.constant(np.array([*before, *after], np.int64)), fill]),)
+    padded_axes = [axis for axis in range(len(shape)) if before[axis] or after[axis]]
+    count = prod(len(runs(source_places(shape[a], before[a], after[a], attrs.mode))) for a in padded_axes)
+    if count <= MAX_PIECES or len(padded_axes) < 2:
+        return None
+    for axis in padded_axes:
+        here = [[b if a == axis else 0 for a, b in enumerate(side)] for side in (before, after)]
+        data = emitter.node("Pad", [data, emitter.constant(np.array(here, np.int64).reshape(-1))], mode=attrs.mode)
+    return (data,)
+
+
+OPERATOR = Operator(
+    name="Pad",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=Movement(_pieces),
+    source="ONNX 28, Pad-25",
+    attributes=PadAttrs,
+    since=2,
+    normalise=_normalise,
+)
