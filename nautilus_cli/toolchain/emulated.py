@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
@@ -40,17 +41,17 @@ def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Cal
     """
     scanner = IncludeScanner(host_compiler.include_folders())
 
-    def compile_unit(unit: Sequence[KernelSource]) -> tuple[bytes, ...]:
+    def compile_source(source: Path) -> bytes:
+        return host_compiler.compile_object(source, store, scanner=scanner)
+
+    def compile_unit(unit: Sequence[KernelSource]) -> bytes:
         # The line directive gives messages the kernel's own file and line.
         text = "\n".join(f'#line 1 "{kernel.symbol}.cu"\n{kernel.text}' for kernel in unit)
         content = host_compiler.compile_object(text, store, scanner=scanner)
         advance(len(unit))
-        return (content,)
+        return content
 
-    # The runtime is one more unit: on a cold cache it compiles beside the kernels.
-    work: list[Callable[[], tuple[bytes, ...]]] = [
-        partial(host_compiler.runtime_objects, store),
-        *(partial(compile_unit, unit) for unit in units(kernels)),
-    ]
-    objects = run_all(lambda task: task(), work, jobs)
-    return host_compiler.link_image([content for group in objects for content in group], store)
+    # Kernels first: their units take the longest. The runtime's sources are compiled on a cold cache only.
+    work: list[Callable[[], bytes]] = [partial(compile_unit, unit) for unit in units(kernels)]
+    work += [partial(compile_source, source) for source in host_compiler.runtime_sources()]
+    return host_compiler.link_image(run_all(lambda task: task(), work, jobs), store)

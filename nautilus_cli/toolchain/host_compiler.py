@@ -138,29 +138,21 @@ def shared_library(store: Cache) -> bytes:
     return store.get("host", name, build)
 
 
-def runtime_objects(store: Cache) -> tuple[bytes, ...]:
-    """Return the emulator's own objects, one a source file, in order of their names.
-
-    Raises:
-        ToolchainError: there is no C++ compiler, or it refuses.
-    """
+def runtime_sources() -> tuple[Path, ...]:
+    """Return the emulator's own source files, sorted."""
     folder = resources.emulator()
-    sources = sorted(folder.glob("*.cpp"))
+    sources = tuple(sorted(folder.glob("*.cpp")))
     if not sources:
         raise InternalError("no C++ source", where=str(folder))
-    return tuple(compile_object(source.read_text(), store, folder=folder, file=source.name) for source in sources)
+    return sources
 
 
-def compile_object(
-    text: str, store: Cache, *, folder: Path | None = None, file: str = "kernels.cpp", scanner: IncludeScanner | None = None
-) -> bytes:
+def compile_object(source: str | Path, store: Cache, *, scanner: IncludeScanner | None = None) -> bytes:
     """Return the object file of one C++ translation unit of an emulated image.
 
     Args:
-        text: C++ source.
+        source: C++ text, or the file that holds it.
         store: where objects are kept.
-        folder: where the source lies, for includes in quotes; None for generated text.
-        file: its name, as messages show it.
         scanner: shared by the units of one build.
 
     Raises:
@@ -168,13 +160,13 @@ def compile_object(
     """
     compiler = find("C++")
     flags = (*_flags(compiler, _CXX_FLAGS), *_include_flags())
+    file, text, folder = (source.name, source.read_text(), source.parent) if isinstance(source, Path) else ("kernels.cpp", source, None)
     name = _key(compiler, flags, [(file, text, folder)], scanner)
 
     def build() -> bytes:
         with tempfile.TemporaryDirectory(prefix="nautilus-") as work:
-            source = folder / file if folder else Path(work, file)
             if not folder:
-                source.write_text(text)
+                Path(work, file).write_text(text)
             run(compiler, (*flags, *_seed(name), "-c", str(source) if folder else file, "-o", "unit.o"), Path(work), store)
             return Path(work, "unit.o").read_bytes()
 

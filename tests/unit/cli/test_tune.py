@@ -11,6 +11,7 @@ from nautilus_cli import driver
 from .conftest import Run
 
 PROBLEM = SimpleNamespace(family="gemm", problem="m=128", schedule="tile_m=64", latency_us=4.5, baseline_us=6.25, trials=8, refused=2)
+ARGUMENTS = ["m.onnx", "--trials", "8", "--target", "sm_90a", "--shape", "x=1x3", "--bind", "sr=1", "--jobs", "2", "--seed", "5"]
 FOUND = SimpleNamespace(target="sm_90a", problems=(PROBLEM,), notes=("2 schedules were refused by arithmetic.",))
 
 
