@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import stat
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from onnx import TensorProto
 
-from nautilus_cli.errors import FileError, ModelError
+from nautilus_cli.errors import FileError, ModelError, NautilusError
 from nautilus_cli.frontend.names import quoted
 
 
@@ -47,6 +49,14 @@ class ExternalData:
                 hint="The file may be cut off or belong to another model.",
             )
         return np.frombuffer(data, np.uint8, count=size, offset=offset)
+
+    def size_bytes(self, tensors: Iterable[TensorProto]) -> int:
+        """Return how large the files are that external tensors name, those that cannot be used left out."""
+        total = 0
+        for location in {e.value for t in tensors for e in t.external_data if e.key == "location"}:
+            with contextlib.suppress(NautilusError, OSError):
+                total += self._resolve(location, "").stat().st_size
+        return total
 
     def sha256(self, model_sha256: str) -> str:
         """Return a hash of the model's file and every external file read so far; that of the model's file where there is none."""

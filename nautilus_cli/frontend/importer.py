@@ -10,7 +10,6 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, given_attributes, typed_attributes
-from nautilus_cli.frontend.constants import constant_array
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import Inputs, declared_type
@@ -20,11 +19,11 @@ from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
-from nautilus_cli.frontend.tensors import size_bytes
 from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, GraphBuilder, Wanted
+from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement, Operator
 
@@ -34,22 +33,27 @@ MAX_NODES = 100_000
 FunctionKey = tuple[str, str, str]
 
 
-def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData) -> Graph:
+def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, size_bytes: int) -> Graph:
     """Return the graph of a model with static shapes; constants are folded and functions inlined.
+
+    Args:
+        model: the model.
+        inputs: what its graph starts from.
+        external: the files beside it.
+        size_bytes: how large model and external data are on disk; folding may make twice that, and a little more.
 
     Raises:
         ModelError: the model is invalid, or uses what is not supported; names the node.
     """
-    return _Importer(model, external).run(model.graph, inputs)
+    return _Importer(model, external, size_bytes).run(model.graph, inputs)
 
 
 class _Importer:
     """Imports one model."""
 
-    def __init__(self, model: ModelProto, external: ExternalData) -> None:
+    def __init__(self, model: ModelProto, external: ExternalData, size_bytes: int) -> None:
         self._known: Mapping[str, Operator] = operators()
-        weights = sum(size_bytes(tensor) for tensor in model.graph.initializer)
-        self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * weights)
+        self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = _functions(model)
@@ -98,7 +102,7 @@ class _Importer:
         if key == "Identity":
             return inputs
         if key == "Constant":
-            return (self._builder.constant(constant_array(attributes, self._external, where), scope.tensor(node.output[0])),)
+            return self._constant(attributes, node, scope, version)
         if key == "If":
             return self._if(inputs, attributes, node, scope, origin)
         if key in self._known and (not is_default(node.domain) or version >= self._known[key].since):
@@ -111,6 +115,15 @@ class _Importer:
         if key in self._known:
             return self._convert(node, inputs, attributes, scope, version, origin)
         return self._by_schema(node, inputs, attributes, scope, version, origin)
+
+    def _constant(self, attributes: Mapping[str, AttributeProto], node: NodeProto, scope: Scope, version: int) -> Sequence[Value | None]:
+        """Import a Constant: whatever its size, it is in memory already."""
+        where = self._builder.place("Constant")
+        operator = self._builder.operator("Constant")
+        attrs = typed_attributes(operator, self._values(attributes, where), version, where)
+        self._builder.infer(operator, attrs, (), 1)
+        (array,) = evaluate_operator(operator, attrs, (), 1)
+        return (self._builder.constant(array, scope.tensor(node.output[0]) if node.output else None),)
 
     def _values(self, attributes: Mapping[str, AttributeProto], where: str) -> dict[str, AttributeValue]:
         """Return attributes as Python values."""

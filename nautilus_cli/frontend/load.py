@@ -59,7 +59,8 @@ def load(path: Path | str, *, shapes: Mapping[str, Sequence[int]] = NO_SHAPES, b
     """
     file = read_model(Path(path))
     external = ExternalData(file.path.parent)
-    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings)
+    size_bytes = file.size_bytes + external.size_bytes(file.model.graph.initializer)
+    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings, size_bytes=size_bytes)
 
 
 def load_model(
@@ -69,8 +70,22 @@ def load_model(
     *,
     shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
     bindings: Mapping[str, str] = NO_BINDINGS,
+    size_bytes: int = 0,
 ) -> LoadedModel:
-    """Return a model in memory as a graph; arguments and errors as those of `load`."""
+    """Return a model in memory as a graph.
+
+    Args:
+        model: the model.
+        external: where its external data lies.
+        sha256: hash of its file.
+        shapes: as those of `load`.
+        bindings: as those of `load`.
+        size_bytes: how large its file and external data are.
+
+    Raises:
+        ModelError: as `load`.
+        UsageError: as `load`.
+    """
     if model.ir_version > IR_VERSION:
         raise ModelError(
             f"IR version {model.ir_version} is newer than {IR_VERSION}, the newest that the installed onnx knows",
@@ -82,7 +97,7 @@ def load_model(
     if "" not in versions and all(not function.opset_import for function in model.functions):
         raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
     inputs = resolve_inputs(model.graph, shapes, bindings)
-    graph = import_graph(model, inputs, external)
+    graph = import_graph(model, inputs, external, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

@@ -32,11 +32,13 @@ class ModelFile:
         path: the file.
         model: what it holds.
         sha256: of the file's bytes, in hexadecimal digits.
+        size_bytes: of the file.
     """
 
     path: Path
     model: ModelProto
     sha256: str
+    size_bytes: int
 
 
 def read_model(path: Path) -> ModelFile:
@@ -58,7 +60,7 @@ def read_model(path: Path) -> ModelFile:
             raise ModelError("is not an ONNX model (it does not parse as one)", where=where, hint="Pass a .onnx file.") from error
         if not model.HasField("graph"):
             raise ModelError("holds no graph", where=where, hint="It may be cut off or not an ONNX model; pass a .onnx file.")
-        return ModelFile(path=path, model=model, sha256=digest.result())
+        return ModelFile(path=path, model=model, sha256=digest.result(), size_bytes=len(data))
 
 
 def _read(path: Path) -> bytes:

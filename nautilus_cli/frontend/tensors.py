@@ -56,13 +56,6 @@ def tensor_type(tensor: TensorProto, where: str) -> TensorType:
     return check_size(TensorType(element_type(tensor.data_type, where), dims), where)
 
 
-def size_bytes(tensor: TensorProto) -> int:
-    """Return how many bytes a tensor really brings along in the model's file or beside it, whatever it declares."""
-    if tensor.data_location == TensorProto.EXTERNAL:
-        return tensor_type(tensor, tensor_label(tensor, "initializer")).bytes
-    return len(tensor.raw_data)
-
-
 def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tensor") -> np.ndarray:
     """Return the contents of a tensor, read-only.
 

@@ -69,34 +69,9 @@ def modernised(builder: GraphBuilder, call: Call, version: int) -> Call | Result
     return call
 
 
-def _moved(attribute: str, position: int, *, scalar: bool = False, like: int | None = None) -> Variant:
-    """Return the variant that makes an attribute an operand.
-
-    Args:
-        attribute: its name.
-        position: of the operand.
-        scalar: whether the operand is one number without dimensions.
-        like: the operand whose element type the new one has; None for int64.
-    """
-
-    def variant(builder: GraphBuilder, call: Call) -> Call:
-        if attribute not in call.attributes:
-            return call
-        dtype = np.dtype(np.int64) if like is None else call.operand(like).type.dtype.numpy
-        array = np.array(call.attributes[attribute], dtype)
-        return call.without(attribute).with_operand(position, builder.constant(array.reshape(()) if scalar else array.reshape(-1)))
-
-    return variant
-
-
 def _dropped(*names: str) -> Variant:
     """Return the variant that drops attributes which mean nothing at inference."""
     return lambda _, call: call.without(*names)
-
-
-def _renamed(op: str, **attributes: AttributeValue) -> Variant:
-    """Return the variant that gives an operator its newer name and what the older one took for granted."""
-    return lambda _, call: replace(call, op=op, attributes={**attributes, **call.attributes})
 
 
 def _unchanged(_: GraphBuilder, call: Call) -> Call:
@@ -131,13 +106,6 @@ def _channel_slope(builder: GraphBuilder, call: Call) -> Call:
     return call.with_operand(1, _reshape(builder, slope, (slope.type.elements, *(1,) * (len(x.type.shape) - 2))))
 
 
-def _spatial(_: GraphBuilder, call: Call) -> Call:
-    """BatchNormalization by channel; statistics for every element are not supported. Source: ONNX 7, BatchNormalization-7."""
-    if not call.attributes.get("spatial", 1):
-        raise ModelError("spatial=0 is not supported", hint="Supported is one mean and variance a channel.")
-    return call.without("spatial", "is_test", "consumed_inputs")
-
-
 def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
     """Softmax over all dimensions from `axis` on, as if they were one. Source: ONNX 11, Softmax-11."""
     x = call.operand(0)
@@ -154,34 +122,6 @@ def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
     return builder.apply("Reshape", [result, _integers(builder, shape)], outputs=call.outputs)
 
 
-def _scales(builder: GraphBuilder, call: Call) -> Call:
-    """Upsample and the first Resize: (X, scales), sampled without a shift. Source: ONNX 10, Resize-10."""
-    if "scales" in call.attributes:
-        scales: Value | None = builder.constant(np.array(call.attributes["scales"], np.float32).reshape(-1))
-    else:
-        scales = call.operand(1)
-    attributes: dict[str, AttributeValue] = {
-        "mode": call.attributes.get("mode", "nearest"),
-        "coordinate_transformation_mode": "asymmetric",
-        "nearest_mode": "floor",
-    }
-    return replace(call, op="Resize", inputs=(call.operand(0), None, scales), attributes=attributes)
-
-
-def _sampling_modes(_: GraphBuilder, call: Call) -> Call:
-    """GridSample's modes by their older names. Source: ONNX 16, GridSample-16."""
-    names = {"bilinear": "linear", "bicubic": "cubic"}
-    mode = call.attributes.get("mode", "bilinear")
-    return replace(call, attributes={**call.attributes, "mode": names.get(mode, mode) if isinstance(mode, str) else mode})
-
-
-def _equal_parts(_: GraphBuilder, call: Call) -> Call:
-    """Split without sizes: as many equal parts as results. Source: ONNX 13, Split-13."""
-    if len(call.inputs) > 1 and call.inputs[1] is not None:
-        return call
-    return replace(call, attributes={**call.attributes, "num_outputs": len(call.outputs)})
-
-
 def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """Append a Reshape."""
     return builder.node("Reshape", [value, _integers(builder, shape)])
@@ -192,31 +132,14 @@ def _integers(builder: GraphBuilder, values: tuple[int, ...]) -> Value:
     return builder.constant(np.array(values, np.int64))
 
 
-_AXES = _moved("axes", 1)
-
 VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
     {
         **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), ((7, _aligned),)),
         **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, _unchanged),)),
-        **dict.fromkeys(("ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"), ((18, _AXES),)),
-        **dict.fromkeys(("ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"), ((18, _AXES),)),
-        **dict.fromkeys(("ReduceSum", "Squeeze", "Unsqueeze"), ((13, _AXES),)),
-        **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
-        **{op: ((7, _dropped("output_sequence")),) for op in ("RNN", "GRU", "LSTM")},
-        "BatchNormalization": ((9, _spatial), (15, _unchanged)),
-        "Clip": ((11, _moved("min", 1, scalar=True, like=0)), (11, _moved("max", 2, scalar=True, like=0))),
-        "DFT": ((20, _moved("axis", 2, scalar=True)),),
-        "Dropout": ((7, _dropped("is_test")), (12, _dropped("ratio"))),
+        **dict.fromkeys(("Softmax", "LogSoftmax"), ((13, _flat_softmax),)),
+        **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
         "Gemm": ((7, _dropped("broadcast")),),
-        "GridSample": ((20, _sampling_modes),),
         "PRelu": ((7, _channel_slope),),
-        "Pad": ((11, _moved("pads", 1)), (11, _moved("value", 2, scalar=True, like=0))),
-        "Resize": ((11, _scales),),
-        "Scatter": ((11, _renamed("ScatterElements")),),
-        "Slice": ((10, _moved("starts", 1)), (10, _moved("ends", 2)), (10, _moved("axes", 3))),
-        "Split": ((13, _moved("split", 1)), (18, _equal_parts)),
-        "TopK": ((10, _moved("k", 1)),),
-        "Upsample": ((10, _scales),),
     }
 )
 """For each operator (before which opset, its variant), in order of application.
