@@ -1,0 +1,50 @@
+# Each target alone works in a fresh clone: it makes .venv first where that is missing or older than pyproject.toml.
+# An environment of your own is used instead with PYTHON=, for example `make test PYTHON=python3`.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint unit gpu-test clean
+
+ifdef PYTHON
+ready :=
+else
+PYTHON := .venv/bin/python
+ready := .venv/.installed
+endif
+
+jobs ?= 2
+model := ppocr_cls
+
+help:
+	@echo "make demo      compile a small trained model and verify it; on a GPU where there is one, else emulated"
+	@echo "make test      lint and all tests; those that need a GPU are skipped without one"
+	@echo "make lint      style, types, import rules"
+	@echo "make unit      the tests without the lint; ARGS= are pytest's"
+	@echo "make gpu-test  the tests that need a GPU"
+
+.venv/.installed: pyproject.toml
+	python3 -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: $(ready)
+	@mkdir -p out
+	$(PYTHON) models/fetch.py $(model)
+	$(PYTHON) -m nautilus_cli.cli compile models/$(model)/model.onnx -o out/lib$(model).so --shape x=1x3x48x192 --no-verify
+	$(PYTHON) -m nautilus_cli.cli verify models/$(model)/model.onnx out/lib$(model).so
+
+test: lint unit
+
+lint: $(ready)
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	$(PYTHON) -c 'import importlinter.cli; importlinter.cli.lint_imports_command()'
+
+unit: $(ready)
+	$(PYTHON) -m pytest -q -n $(jobs) $(ARGS)
+
+gpu-test: $(ready)
+	$(PYTHON) -m pytest -q -rs tests/gpu $(ARGS)
+
+clean:
+	rm -rf .venv build dist out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
