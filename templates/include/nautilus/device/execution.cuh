@@ -25,7 +25,7 @@ NAUTILUS_DEVICE int lane_index() { return static_cast<int>(emulated::current_thr
 NAUTILUS_DEVICE int warp_index() { return static_cast<int>(emulated::current_thread().linear_index) / kWarpThreads; }
 
 // Gives other threads a turn; for loops that wait on memory.
-NAUTILUS_DEVICE void pause() { emulated::yield(); }
+NAUTILUS_DEVICE void pause(Site site = current_site()) { emulated::yield(site); }
 
 #else
 
@@ -52,7 +52,7 @@ NAUTILUS_DEVICE int lane_index() {
 // Broadcast, so that the compiler knows the value to be uniform over the warp.
 NAUTILUS_DEVICE int warp_index() { return __shfl_sync(kFullMask, linear_thread_index() / kWarpThreads, 0); }
 
-NAUTILUS_DEVICE void pause() { __nanosleep(20); }
+NAUTILUS_DEVICE void pause(Site = {}) { __nanosleep(20); }
 
 #endif
 

@@ -5,13 +5,9 @@
 
 #ifdef NAUTILUS_EMULATED
 
-namespace nautilus::emulated {
+#include <nautilus/device/emulated/runtime.h>
 
-// What the emulated driver looks up as <symbol>_emulated.
-struct KernelEntry {
-    void (*run)(const void *arguments);
-    unsigned argument_bytes;
-};
+namespace nautilus::emulated {
 
 template <typename Arguments, void (*kKernel)(Arguments)>
 void run_kernel(const void *arguments) {
@@ -23,11 +19,13 @@ Arguments argument_type(void (*kernel)(Arguments));
 
 }  // namespace nautilus::emulated
 
-#define NAUTILUS_EXPORT(symbol)                                                                                              \
-    extern "C" __attribute__((visibility("default"))) const ::nautilus::emulated::KernelEntry symbol##_emulated;              \
-    const ::nautilus::emulated::KernelEntry symbol##_emulated = {                                                             \
-        &::nautilus::emulated::run_kernel<decltype(::nautilus::emulated::argument_type(symbol)), symbol>,                     \
-        sizeof(decltype(::nautilus::emulated::argument_type(symbol)))};
+// The entry itself is exported as <symbol>_emulated, for tests that launch a kernel without a driver.
+#define NAUTILUS_EXPORT(symbol)                                                                                    \
+    extern "C" __attribute__((visibility("default"))) const ::nautilus::emulated::KernelEntry symbol##_emulated;    \
+    const ::nautilus::emulated::KernelEntry symbol##_emulated = {                                                   \
+        #symbol, &::nautilus::emulated::run_kernel<decltype(::nautilus::emulated::argument_type(symbol)), symbol>,  \
+        sizeof(decltype(::nautilus::emulated::argument_type(symbol)))};                                             \
+    static ::nautilus::emulated::KernelRegistration symbol##_registration(symbol##_emulated);
 
 #else
 

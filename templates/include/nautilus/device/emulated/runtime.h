@@ -28,6 +28,21 @@ struct BlockView {
     unsigned shared_bytes;
 };
 
+// A kernel as a function of its argument block.
+struct KernelEntry {
+    const char *name;
+    void (*run)(const void *arguments);
+    unsigned argument_bytes;
+};
+
+// Makes a kernel known to the emulated driver when the image is loaded.
+struct KernelRegistration {
+    explicit KernelRegistration(const KernelEntry &kernel);
+
+    const KernelEntry &entry;
+    KernelRegistration *next;
+};
+
 // Every emulated thread runs on a stack of this size, aligned to it, whose highest bytes are a StackTop.
 constexpr unsigned long kStackBytes = 64 * 1024;
 
@@ -55,7 +70,7 @@ NAUTILUS_DEVICE const BlockView &current_block() { return *stack_top().block; }
 void barrier(unsigned id, unsigned threads, bool wait, Site site);
 
 // Lets other threads run; returns at once where no other thread can.
-void yield();
+void yield(Site site);
 
 // Combines what the lanes of MASK deposited: LANES[i] is the payload of lane i. Runs once, on the stack of the last lane.
 using Combine = void (*)(void **lanes, unsigned mask);
@@ -67,6 +82,14 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
 void copy_async(void *destination, const void *source, unsigned bytes, unsigned source_bytes, Site site);
 void copy_async_commit();
 void copy_async_wait(unsigned groups_in_flight);
+
+// Work of an asynchronous unit, with what it needs to know by value: the thread that started it may be gone when it is done.
+struct DeferredOperation {
+    void (*run)(void *payload);
+    alignas(64) unsigned char payload[192];
+};
+// Does the operation at once (eager), or when no thread can run, and in random order at any time before (lazy).
+void defer(const DeferredOperation &operation);
 
 // Offset of POINTER in the dynamic shared memory; fails where it is outside.
 unsigned shared_offset(const void *pointer, Site site);

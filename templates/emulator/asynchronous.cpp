@@ -1,0 +1,73 @@
+// cp.async, and the queue of units that complete by themselves.
+
+#include "asynchronous.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "block.h"
+
+namespace nautilus::emulated {
+namespace {
+
+void carry_out(const PendingCopy &copy) {
+    std::memcpy(copy.destination, copy.source, copy.source_bytes);
+    std::memset(static_cast<char *>(copy.destination) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+}
+
+}  // namespace
+
+void check_shared(const void *pointer, unsigned bytes, const char *operation, Site site) {
+    if (!this_block().shared_memory().contains(pointer, bytes)) {
+        fail(FailureKind::kIllegalAddress, std::string(operation) + " outside of the dynamic shared memory", site);
+    }
+}
+
+unsigned shared_offset(const void *pointer, Site site) {
+    check_shared(pointer, 0, "an address", site);
+    return static_cast<unsigned>(static_cast<const unsigned char *>(pointer) - this_block().shared);
+}
+
+void copy_async(void *destination, const void *source, unsigned bytes, unsigned source_bytes, Site site) {
+    check_shared(destination, bytes, "cp.async to", site);
+    check_alignment("cp.async to shared memory", destination, bytes, site);
+    if (source_bytes > bytes) fail(FailureKind::kMisuse, "cp.async with more source bytes than bytes", site);
+    if (source_bytes > 0) check_alignment("cp.async from global memory", source, bytes, site);
+    const Options &options = this_block().options();
+    Thread &self = this_thread();
+    const PendingCopy copy = {destination, source, bytes, source_bytes, self.copy_groups, site};
+    if (!options.lazy) {
+        carry_out(copy);
+        return;
+    }
+    // Reading before the wait, or while the place still held what another thread needs, now gives a NaN.
+    if (options.poison) std::memset(destination, kPoison, bytes);
+    self.copies.push_back(copy);
+}
+
+void copy_async_commit() { ++this_thread().copy_groups; }
+
+void copy_async_wait(unsigned groups_in_flight) {
+    Thread &self = this_thread();
+    std::size_t kept = 0;
+    for (const PendingCopy &copy : self.copies) {
+        if (copy.group + groups_in_flight < self.copy_groups) {
+            carry_out(copy);
+        } else {
+            self.copies[kept++] = copy;
+        }
+    }
+    self.copies.resize(kept);
+}
+
+void defer(const DeferredOperation &operation) {
+    if (this_block().options().lazy) {
+        this_block().asynchronous().push(operation);
+    } else {
+        DeferredOperation now = operation;
+        now.run(now.payload);
+    }
+}
+
+}  // namespace nautilus::emulated

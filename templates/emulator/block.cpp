@@ -1,0 +1,258 @@
+#include "block.h"
+
+#include <sched.h>
+
+#include <utility>
+
+#include "context.h"
+
+namespace nautilus::emulated {
+namespace {
+
+// Yields in a row, with nothing else happening in the block, until its threads are taken to wait for what never comes.
+constexpr std::uint64_t kMostYieldsInVain = 1'000'000;
+
+// In random order one switch in so many completes an asynchronous operation although threads could run.
+constexpr unsigned kCompletionOdds = 16;
+
+}  // namespace
+
+Block::Block()
+    : BlockView(), threads_(new Thread[kMostBlockThreads]), warps_(new Warp[kMostBlockThreads / device::kWarpThreads]), stacks_(*this) {}
+
+// ---- blocks
+
+void Block::run(const Launch &launch, Grid &grid) {
+    grid.enter();
+    std::uint64_t linear_index;
+    if (!prepare(launch, grid)) {
+        grid.stop({FailureKind::kOutOfMemory, "no memory for the shared memory of a block"});
+    } else {
+        while (grid.next(linear_index)) {
+            if (!run_block(linear_index)) grid.stop(std::move(failure_));
+        }
+    }
+    grid.leave();
+}
+
+bool Block::prepare(const Launch &launch, Grid &grid) {
+    launch_ = &launch;
+    grid_ = &grid;
+    extent = launch.block;
+    grid_extent = launch.grid;
+    thread_count_ = static_cast<unsigned>(launch.block_threads());
+    number_threads();
+    if (!shared_memory_.resize(launch.shared_bytes)) return false;
+    shared = shared_memory_.data();
+    shared_bytes = launch.shared_bytes;
+    return true;
+}
+
+void Block::number_threads() {
+    for (unsigned i = 0; i < thread_count_; ++i) {
+        Thread &thread = threads_[i];
+        thread.linear_index = i;
+        thread.index = {i % extent.x, i / extent.x % extent.y, i / extent.x / extent.y};
+        thread.lane = i % device::kWarpThreads;
+        thread.warp = &warps_[i / device::kWarpThreads];
+    }
+    for (unsigned first = 0; first < thread_count_; first += device::kWarpThreads) {
+        const unsigned lanes = thread_count_ - first;
+        Warp &warp = warps_[first / device::kWarpThreads];
+        warp.first_thread = &threads_[first];
+        warp.lanes = lanes < device::kWarpThreads ? (1u << lanes) - 1 : device::kFullMask;
+    }
+}
+
+bool Block::run_block(std::uint64_t linear_index) {
+    index.x = static_cast<unsigned>(linear_index % grid_extent.x);
+    index.y = static_cast<unsigned>(linear_index / grid_extent.x % grid_extent.y);
+    index.z = static_cast<unsigned>(linear_index / grid_extent.x / grid_extent.y);
+    random_ = Random(mix(options().seed) + linear_index);
+    if (options().poison) shared_memory_.poison();
+    failure_ = {};
+    reset_threads();
+
+    Stack *stack = stacks_.take();
+    if (!stack) {
+        failure_ = {FailureKind::kOutOfMemory, "no memory for the stack of a thread"};
+        return false;
+    }
+    starting_ = take_ready();
+    starting_on_ = stack;
+    nautilus_switch_context(&caller_context_, stack->context);
+    if (failure_) {
+        abandon_threads();
+    } else if (!shared_memory_.check_guards()) {
+        failure_ = block_failure(FailureKind::kIllegalAddress, *this, "a write outside of the dynamic shared memory");
+    }
+    return !failure_;
+}
+
+void Block::reset_threads() {
+    for (unsigned i = 0; i < thread_count_; ++i) {
+        threads_[i].finished = false;
+        ready_[i] = &threads_[i];
+    }
+    ready_first_ = 0;
+    ready_count_ = live_ = thread_count_;
+    yields_in_vain_ = 0;
+    for (unsigned i = 0; i * device::kWarpThreads < thread_count_; ++i) {
+        warps_[i].live = warps_[i].lanes;
+        warps_[i].lanes_at_barrier = 0;
+    }
+    // Arrivals that nobody waited for may be left over.
+    for (Barrier &barrier : barriers_) barrier = {};
+}
+
+// After a failure threads are wherever they were.
+void Block::abandon_threads() {
+    for (unsigned i = 0; i < thread_count_; ++i) {
+        threads_[i].stack = nullptr;
+        threads_[i].wait = {};
+        threads_[i].copies.clear();
+        threads_[i].copy_groups = 0;
+    }
+    for (unsigned i = 0; i * device::kWarpThreads < thread_count_; ++i) {
+        for (Collective &collective : warps_[i].collectives) collective.arrived = 0;
+    }
+    asynchronous_.clear();
+    stacks_.reset();
+}
+
+void Block::stop(Failure failure) {
+    failure_ = std::move(failure);
+    void *abandoned;
+    nautilus_switch_context(&abandoned, caller_context_);
+    __builtin_unreachable();
+}
+
+// ---- threads
+
+void Block::stack_main() {
+    Block &block = this_block();
+    block.run_threads(*block.starting_on_);
+    __builtin_unreachable();
+}
+
+void Block::run_threads(Stack &own) {
+    for (;;) {
+        Thread &thread = *starting_;
+        thread.stack = &own;
+        own.top().thread = &thread;
+        launch_->kernel->run(launch_->arguments);
+        check_finished(thread);
+        thread.stack = nullptr;
+        thread.finished = true;
+        thread.warp->live &= ~(1u << thread.lane);
+        --live_;
+        yields_in_vain_ = 0;
+
+        Thread *next = take_ready();
+        if (!next && live_ > 0) stop(deadlock_failure(*this));
+        if (next && !next->stack) {
+            starting_ = next;
+            continue;
+        }
+        // The stack goes on here when it is next taken, with another thread, perhaps of another block.
+        stacks_.give_back(&own);
+        nautilus_switch_context(&own.context, next ? next->stack->context : caller_context_);
+    }
+}
+
+void Block::check_finished(Thread &thread) {
+    if (!thread.copies.empty()) {
+        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends with a cp.async in flight, started", thread.copies.front().site));
+    }
+    thread.copy_groups = 0;
+}
+
+Thread *Block::take_ready() {
+    while (!asynchronous_.empty()) {
+        const bool at_random = options().order == Order::kRandom && random_.below(kCompletionOdds) == 0;
+        if (ready_count_ > 0 && !at_random) break;
+        complete_asynchronous();
+    }
+    if (ready_count_ == 0) return nullptr;
+    --ready_count_;
+    switch (options().order) {
+        case Order::kReverse:
+            return ready_[(ready_first_ + ready_count_) & kRingMask];
+        case Order::kRandom:
+            std::swap(ready_[ready_first_ & kRingMask], ready_[(ready_first_ + random_.below(ready_count_ + 1)) & kRingMask]);
+            break;
+        case Order::kFifo:
+            break;
+    }
+    return ready_[ready_first_++ & kRingMask];
+}
+
+void Block::complete_asynchronous() {
+    const unsigned count = static_cast<unsigned>(asynchronous_.size());
+    asynchronous_.complete_one(options().order == Order::kRandom ? random_.below(count) : 0);
+    yields_in_vain_ = 0;
+}
+
+void Block::resume(Thread *next, Stack &own) {
+    Stack *stack = next->stack;
+    if (!stack) {
+        stack = stacks_.take();
+        if (!stack) stop({FailureKind::kOutOfMemory, "no memory for the stack of a thread"});
+        starting_ = next;
+        starting_on_ = stack;
+    }
+    nautilus_switch_context(&own.context, stack->context);
+}
+
+void Block::wake_all(ThreadQueue &queue) {
+    for (Thread *thread = queue.first; thread;) {
+        Thread *next = thread->next_waiting;
+        wake(thread);
+        thread = next;
+    }
+    queue = {};
+}
+
+void Block::wait(Thread &self, const Wait &wait) {
+    self.wait = wait;
+    yields_in_vain_ = 0;
+    Thread *next = take_ready();
+    if (!next) stop(deadlock_failure(*this));
+    // An asynchronous operation may have woken the thread itself.
+    if (next != &self) resume(next, *self.stack);
+    self.wait.kind = Wait::Kind::kNothing;
+}
+
+void Block::after_rendezvous(Thread &self) {
+    if (options().order != Order::kRandom) return;
+    wake(&self);
+    Thread *next = take_ready();
+    if (next != &self) resume(next, *self.stack);
+}
+
+void Block::yield(Thread &self, Site site) {
+    ++yields_in_vain_;
+    // Every runnable thread has had its turn and waits: time for the units, or for other blocks.
+    if (yields_in_vain_ > 2 * live_) {
+        if (!asynchronous_.empty()) {
+            complete_asynchronous();
+        } else if (grid_->others_run()) {
+            sched_yield();
+        } else if (yields_in_vain_ > kMostYieldsInVain) {
+            self.wait = {Wait::Kind::kPause, "pause", 0, site};
+            stop(deadlock_failure(*this));
+        }
+    }
+    self.wait = {Wait::Kind::kPause, "pause", 0, site};
+    if (options().order == Order::kReverse) {  // the newest of the ring runs first: this thread must go to the other end
+        ready_[--ready_first_ & kRingMask] = &self;
+        ++ready_count_;
+    } else {
+        wake(&self);
+    }
+    Thread *next = take_ready();
+    if (next != &self) resume(next, *self.stack);
+    self.wait.kind = Wait::Kind::kNothing;
+}
+
+}  // namespace nautilus::emulated
