@@ -139,7 +139,7 @@ class EmulatedRunner:
         path = folder / "kernels.so"
         path.write_bytes(image.data)
         self._image = ctypes.CDLL(str(path))
-        self._driver = _Driver(self._image)
+        self._driver = _Driver(self._image, image.data)
 
     def configure(self, options: Options) -> None:
         """Set the emulator's options for launches to come."""
@@ -173,7 +173,7 @@ class _EmulatorOptions(ctypes.Structure):
 class _Driver:
     """The driver functions of an emulated image, through the table that the host code uses."""
 
-    def __init__(self, image: ctypes.CDLL) -> None:
+    def __init__(self, image: ctypes.CDLL, data: bytes) -> None:
         header = (resources.host() / "driver.h").read_text()
         names = re.findall(r"\bX\((cu\w+),", header)
         self._table = (ctypes.c_void_p * (1 + len(names)))()
@@ -189,7 +189,7 @@ class _Driver:
         self._call("cuInit", 0)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self._call("cuCtxPushCurrent", context)
-        self._call("cuModuleLoadData", ctypes.byref(self._module), None)
+        self._call("cuModuleLoadData", ctypes.byref(self._module), data)
 
     def _call(self, name: str, *arguments: object) -> None:
         status = self._functions[name](*arguments)

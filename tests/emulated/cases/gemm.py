@@ -1,0 +1,204 @@
+"""Cases of the gemm family: orientations, edges, schedules, types, prologues and epilogues."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, padded
+from nautilus_cli.ir.types import BF16, F16, F32, F64, I8, I32, I64, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.kernels.gemm import FAMILY, Problem, Schedule
+from nautilus_cli.kernels.product import with_vectors
+from nautilus_cli.numerics import derived
+from nautilus_cli.targets.registry import target
+from tests.emulated.building import Steps
+from tests.emulated.harness import Case, output
+from tests.emulated.reference import evaluate, wide
+
+SCHEDULES = {
+    "square": Schedule(tile_m=16, tile_n=32, tile_k=8, thread_m=4, thread_n=4, fragment=4),
+    "wide": Schedule(tile_m=32, tile_n=64, tile_k=16, thread_m=8, thread_n=8, fragment=8, group_m=2),
+    "single": Schedule(tile_m=32, tile_n=16, tile_k=16, thread_m=2, thread_n=4, fragment=4, stages=1),
+    "sliced": Schedule(tile_m=16, tile_n=16, tile_k=32, thread_m=4, thread_n=4, slices_k=4, fragment=4),
+    "skinny": Schedule(tile_m=1, tile_n=16, tile_k=64, thread_m=1, thread_n=1, slices_k=8, fragment=4),
+    "scalar": Schedule(tile_m=8, tile_n=8, tile_k=8, thread_m=2, thread_n=1, fragment=1, stages=1),
+    "tall": Schedule(tile_m=64, tile_n=8, tile_k=32, thread_m=8, thread_n=2, slices_k=2, fragment=2, group_m=4),
+}
+"""By name; vectors are as long as each problem allows."""
+
+
+def values(elements: int, dtype: DType, seed: int) -> np.ndarray:
+    """Return random elements of a storage type: small integers, or floats of mean zero."""
+    random = np.random.default_rng(seed)
+    if dtype.is_float:
+        return random.standard_normal(elements).astype(dtype.numpy)
+    return random.integers(-9, 10, elements).astype(dtype.numpy)
+
+
+def read(slot: int, storage: DType, index_map: IndexMap) -> Expression:
+    """Return a functor that only loads."""
+    steps = Steps()
+    return steps.expression(steps.load(slot, storage, index_map))
+
+
+def product_case(
+    name: str,
+    problem: Problem,
+    schedule: Schedule,
+    buffers: tuple[np.ndarray, ...],
+    a: Expression,
+    b: Expression,
+    epilogue: Expression,
+) -> Case:
+    """Return the case whose expected buffers follow the functors in float64; integers wrap in the accumulation type."""
+    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
+    left = left if problem.a_k_last else left.swapaxes(1, 2)
+    right = right.swapaxes(1, 2) if problem.b_k_last else right
+    kind = wide(problem.accumulate)
+    sums = np.matmul(left.astype(kind), right.astype(kind))
+    expected: dict[int, np.ndarray] = {}
+    evaluate(epilogue, buffers, [sums], expected)
+    stores = {store.slot: store.storage for store in epilogue.stores}
+    tolerances = {
+        slot: derived(result, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot]) for slot, result in expected.items()
+    }
+    request = KernelRequest(
+        family="gemm",
+        problem=problem,
+        schedule=with_vectors(problem.product, schedule),
+        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
+        pointers=len(buffers),
+    )
+    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+
+def plain(
+    name: str,
+    extents: tuple[int, int, int, int],
+    schedule: Schedule,
+    *,
+    storage: DType = F32,
+    result: DType | None = None,
+    accumulate: DType = F32,
+    a_k_last: bool = True,
+    b_k_last: bool = True,
+) -> Case:
+    """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
+    batch, m, n, k = extents
+    result = storage if result is None else result
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=a_k_last,
+        b_k_last=b_k_last,
+        accumulate=accumulate,
+        a_storage=storage,
+        b_storage=storage,
+    )
+    steps = Steps()
+    steps.store(steps.parameter(0, accumulate), 2, result, identity((batch, m, n)))
+    return product_case(
+        name,
+        problem,
+        schedule,
+        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
+        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        steps.expression(),
+    )
+
+
+def fused(schedule: Schedule, storage: DType) -> Case:
+    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot
+    and its sign test in another, both transposed."""
+    batch, m, n, k = 2, 37, 20, 24
+    prologue, epilogue = Steps(), Steps()
+    scaled = prologue.apply("mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0))))
+    a = prologue.expression(prologue.apply("relu", scaled))
+    where = identity((batch, m, n))
+    transposed = from_strides((batch, m, n), (m * n, 1, m))
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
+    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
+    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
+    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, accumulate=F32, a_storage=storage, b_storage=storage)
+    return product_case(
+        f"fused-{storage}-{schedule.slices_k}",
+        problem,
+        schedule,
+        (
+            values(batch * m * k, storage, 1),
+            values(batch * k * n, storage, 2),
+            values(m, F32, 3),
+            values(n, storage, 4),
+            values(batch * m * n, storage, 5),
+            output(batch * m * n, storage.numpy),
+            output(batch * m * n, F32.numpy),
+        ),
+        a,
+        read(1, storage, identity((batch, k, n))),
+        epilogue.expression(),
+    )
+
+
+def guarded(schedule: Schedule) -> Case:
+    """Return a product whose A is padded along m and k: what is outside reads as zero and nothing is read there; one is added to it, so
+    that rows beyond m and steps beyond k, which must stay zero, differ from it."""
+    m, n, k = 19, 12, 21
+    inner = (1, m - 5, k - 4)
+    steps = Steps()
+    a = steps.expression(steps.apply("add", steps.load(0, F32, padded(inner, (0, 2, 3), (1, m, k))), steps.constant(1.0)))
+    epilogue = Steps()
+    epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
+    problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, accumulate=F32)
+    buffers = (values(inner[1] * inner[2], F32, 1), values(n * k, F32, 2), output(m * n, F32.numpy))
+    return product_case("guarded", problem, schedule, buffers, a, read(1, F32, identity((1, n, k))), epilogue.expression())
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Return all cases."""
+    found: list[Case] = []
+    square = SCHEDULES["square"]
+    tile_m, tile_n, tile_k = square.tile_m, square.tile_n, square.tile_k
+    edges = [
+        (1, 1, 1, 1),
+        (1, 13, 37, 11),
+        (1, tile_m - 1, tile_n - 1, tile_k - 1),
+        (1, tile_m, tile_n, tile_k),
+        (1, tile_m + 1, tile_n + 1, tile_k + 1),
+        (3, 2 * tile_m, 2 * tile_n, 4 * tile_k),
+    ]
+    for number, extents in enumerate(edges):
+        for a_k_last in (True, False):
+            for b_k_last in (True, False):
+                layout = ("k" if a_k_last else "m") + ("k" if b_k_last else "n")
+                name = "x".join(map(str, extents))
+                schedule = square if number % 2 == 0 or number == 5 else SCHEDULES["sliced"]
+                found.append(plain(f"{name}-{layout}", extents, schedule, a_k_last=a_k_last, b_k_last=b_k_last))
+    for schedule_name, schedule in SCHEDULES.items():
+        found.append(plain(f"{schedule_name}-ragged", (2, 67, 41, 53), schedule))
+        found.append(plain(f"{schedule_name}-even-f16", (1, 96, 80, 64), schedule, storage=F16, a_k_last=schedule_name != "wide"))
+    found.append(plain("one-row", (1, 1, 50, 200), SCHEDULES["skinny"]))
+    found.append(plain("one-row-f16", (1, 1, 64, 256), SCHEDULES["skinny"], storage=F16))
+    found.append(plain("no-steps", (2, 5, 6, 0), square))
+    found.append(plain("many-batches", (65537, 1, 2, 3), SCHEDULES["scalar"]))
+    found.append(plain("f64", (1, 33, 18, 40), SCHEDULES["wide"], storage=F64, accumulate=F64, b_k_last=False))
+    found.append(plain("bf16", (1, 33, 18, 40), square, storage=BF16))
+    found.append(plain("f16-to-f32", (1, 33, 18, 40), square, storage=F16, result=F32))
+    found.append(plain("i32", (1, 33, 18, 40), square, storage=I32, accumulate=I32))
+    found.append(plain("i64", (1, 33, 18, 40), SCHEDULES["single"], storage=I64, accumulate=I64, a_k_last=False))
+    found.append(plain("i8-to-i32", (1, 33, 18, 40), SCHEDULES["sliced"], storage=I8, result=I32, accumulate=I32))
+    found.append(guarded(square))
+    found.append(fused(square, F32))
+    found.append(fused(SCHEDULES["sliced"], F16))
+    for name in ("emulated", "sm_90a"):
+        for extents in ((1, 49, 200, 130), (1, 1, 300, 256)):
+            problem = Problem(batch=1, m=extents[1], n=extents[2], k=extents[3], a_k_last=True, b_k_last=True, accumulate=F32)
+            found.append(plain(f"chosen-{name}-{extents[1]}", extents, FAMILY.choose(problem, target(name))))
+    return tuple(found)
