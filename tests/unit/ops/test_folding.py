@@ -1,0 +1,78 @@
+"""Constant folding: what becomes a constant, and what stays a node because it would cost too much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nautilus_cli.errors import InternalError, ModelError
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.folding import MAX_GROWTH_BYTES, MAX_REARRANGED_BYTES
+from nautilus_cli.ops.registry import operators
+
+LARGE = MAX_REARRANGED_BYTES // 4 + 512
+
+
+def test_small_transpose_folds() -> None:
+    b = GraphBuilder()
+    y = b.node("Transpose", [b.constant(np.arange(6, dtype=np.float32).reshape(2, 3))])
+    assert y.constant is not None
+    assert y.constant.flags.c_contiguous
+    assert y.constant.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_large_transpose_stays_a_node() -> None:
+    b = GraphBuilder()
+    y = b.node("Transpose", [b.constant(np.zeros((LARGE // 512, 512), np.float32))])
+    assert y.constant is None
+    assert [n.op for n in b.nodes] == ["Transpose"]
+
+
+def test_large_transpose_that_moves_nothing_is_a_view() -> None:
+    b = GraphBuilder()
+    array = np.zeros((1, LARGE), np.float32)
+    y = b.node("Transpose", [b.constant(array)])
+    assert y.constant is not None
+    assert np.shares_memory(y.constant, array)
+
+
+def test_large_reshape_is_a_view() -> None:
+    b = GraphBuilder()
+    array = np.zeros(LARGE, np.float32)
+    y = b.node("Reshape", [b.constant(array), b.constant(np.array([-1, 512]))])
+    assert y.constant is not None
+    assert np.shares_memory(y.constant, array)
+
+
+def test_expansion_beyond_the_limit_stays_a_node() -> None:
+    b = GraphBuilder()
+    one = b.constant(np.ones(1, np.float32))
+    for bytes_, folded in ((MAX_GROWTH_BYTES, True), (MAX_GROWTH_BYTES + 4, False)):
+        y = b.node("Expand", [one, b.constant(np.array([bytes_ // 4]))])
+        assert (y.constant is not None) == folded
+
+
+def test_heavy_product_of_constants_stays_a_node() -> None:
+    b = GraphBuilder()
+    small, large = (b.constant(np.zeros((n, n), np.float32)) for n in (8, 256))
+    assert b.node("MatMul", [small, small]).constant is not None
+    assert b.node("MatMul", [large, large]).constant is None
+
+
+def test_index_outside_a_constant_names_the_node() -> None:
+    b = GraphBuilder(origin=("pick",))
+    table = b.constant(np.zeros((4, 2), np.float32))
+    with pytest.raises(ModelError, match=r"node 'pick' \(Gather\)"):
+        b.node("Gather", [table, b.constant(np.array([9]))])
+
+
+def test_truth_that_disagrees_with_its_shape_rule_is_internal() -> None:
+    wrong = replace(operators()["Abs"], evaluate=lambda *_: (np.zeros(7, np.float32),))
+    b = GraphBuilder(known={"Abs": wrong})
+    with pytest.raises(InternalError, match=r"evaluates to float32\[7\], its shape rule says f32\[2\]"):
+        b.node("Abs", [b.constant(np.zeros(2, np.float32))])
+    b = GraphBuilder(known={"Abs": replace(wrong, evaluate=lambda *_: ())})
+    with pytest.raises(InternalError, match="evaluates to 0 results"):
+        b.node("Abs", [b.constant(np.zeros(2, np.float32))])
