@@ -211,7 +211,9 @@ def functor_row(name: str, expression: Expression) -> FunctorRow:
             for number, guard in enumerate(guards)
         ),
         stores=tuple(
-            AccessRow(name=f"Store{number}", field=f"store{number}", slot=store.slot, storage=type_name(store.storage), map=map_rows(store.map))
+            AccessRow(
+                name=f"Store{number}", field=f"store{number}", slot=store.slot, storage=type_name(store.storage), map=map_rows(store.map)
+            )
             for number, store in enumerate(expression.stores)
         ),
         parameters=tuple(
@@ -262,9 +264,7 @@ def program_row(name: str, program: RowProgram) -> ProgramRow:
         InternalError: a reduction's `finish` gives another type than the reduction says.
     """
     columns = [*(reduction.term for reduction in program.reductions), program.column_epilogue]
-    held = tuple(
-        load for load in unique_loads(columns) if sum(load in unique_loads([expression]) for expression in columns) > 1
-    )
+    held = tuple(load for load in unique_loads(columns) if sum(load in unique_loads([expression]) for expression in columns) > 1)
     reductions = []
     for number, reduction in enumerate(program.reductions):
         finish = functor_row("Finish", reduction.finish)
@@ -344,17 +344,13 @@ def _phase(name: str, expression: Expression, held: tuple[Load, ...]) -> PhaseRo
     own = unique_loads([expression])
     return PhaseRow(
         functor=functor_row(name, expression),
-        held=tuple(
-            WriteRow(field=f"load{number}", value=f"load{held.index(load)}") for number, load in enumerate(own) if load in held
-        ),
+        held=tuple(WriteRow(field=f"load{number}", value=f"load{held.index(load)}") for number, load in enumerate(own) if load in held),
         fresh=tuple(_load(number, load) for number, load in enumerate(own) if load not in held),
     )
 
 
 def _load(number: int, load: Load) -> AccessRow:
-    return AccessRow(
-        name=f"Load{number}", field=f"load{number}", slot=load.slot, storage=type_name(load.storage), map=map_rows(load.map)
-    )
+    return AccessRow(name=f"Load{number}", field=f"load{number}", slot=load.slot, storage=type_name(load.storage), map=map_rows(load.map))
 
 
 def _dtype(step: Step) -> DType:

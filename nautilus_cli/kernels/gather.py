@@ -22,9 +22,9 @@ _VECTORS_A_THREAD = 4
 class Problem:
     """Rows of `columns` elements: `data[base(row, column) + sum of index_j(row) × strides[j]]`.
 
-    Functors, in this order: `Base`, a plain load of the data at (row, column); `Index0`, `Index1`, ... at (row,), each with one integer result;
-    `Epilogue` at (row, column), whose parameter 0 is the element in its compute type. An index below zero counts from the end, once. One out
-    of range gives zeros and stores code 1 in the word that the last pointer argument names.
+    Functors, in this order: `Base`, a plain load of the data at (row, column); `Index0`, `Index1`, ... at (row,), each with one integer
+    result; `Epilogue` at (row, column), whose parameter 0 is the element in its compute type. An index below zero counts from the end,
+    once. One out of range gives zeros and stores code 1 in the word that the last pointer argument names.
 
     Attributes:
         rows: sets of indices.
@@ -67,7 +67,7 @@ class GatherFamily:
     problem_type = Problem
     schedule_type = Schedule
 
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:  # noqa: ARG002
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
         if not 1 <= schedule.threads <= _MOST_THREADS:
@@ -96,7 +96,7 @@ class GatherFamily:
             column_threads //= _VECTORS_A_THREAD
         return Schedule(threads=128, column_threads=column_threads, vector=vector)
 
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:  # noqa: ARG002
         """Yield the whole search space."""
         for threads, column_threads, vector in product((64, 128, 256), (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 2, 4, 8)):
             yield Schedule(threads=threads, column_threads=column_threads, vector=vector)

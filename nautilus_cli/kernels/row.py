@@ -69,7 +69,7 @@ class RowFamily:
     problem_type = Problem
     schedule_type = Schedule
 
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:  # noqa: ARG002
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         group = schedule.row_lanes * schedule.column_threads
         reasons = []
@@ -88,7 +88,9 @@ class RowFamily:
             reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
         held = schedule.items * schedule.vector
         if schedule.items and held * schedule.column_threads < problem.columns:
-            reasons.append(f"{schedule.items} vectors of {schedule.vector} × {schedule.column_threads} threads hold no {problem.columns} columns")
+            reasons.append(
+                f"{schedule.items} vectors of {schedule.vector} × {schedule.column_threads} threads hold no {problem.columns} columns"
+            )
         if held > _MOST_HELD:
             reasons.append(f"{held} elements held by a thread; at most {_MOST_HELD}")
         return tuple(reasons)
@@ -99,7 +101,7 @@ class RowFamily:
             return _choose_emulated(problem)
         return _choose_contiguous(problem, target) if problem.row_major else _choose_strided(problem, target)
 
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:  # noqa: ARG002
         """Yield the whole search space: rows held as well as read again."""
         powers = tuple(1 << i for i in range(11))
         for threads, row_lanes, column_threads, vector in product(powers[5:], (1, 8, 16, 32), powers, (1, 2, 4, 8)):
@@ -127,7 +129,9 @@ def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
     # Fewer rows a block where the blocks would not reach every multiprocessor.
     while threads > max(_WARP, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
         threads //= 2
-    return Schedule(threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, column_threads, vector))
+    return Schedule(
+        threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, column_threads, vector)
+    )
 
 
 def _choose_strided(problem: Problem, target: Target) -> Schedule:

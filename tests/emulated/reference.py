@@ -53,7 +53,10 @@ def gathered(buffer: np.ndarray, index_map: IndexMap) -> np.ndarray:
 
 
 def evaluate(
-    expression: Expression, buffers: Sequence[np.ndarray], parameters: Sequence[np.ndarray] = (), written: dict[int, np.ndarray] | None = None
+    expression: Expression,
+    buffers: Sequence[np.ndarray],
+    parameters: Sequence[np.ndarray] = (),
+    written: dict[int, np.ndarray] | None = None,
 ) -> list[np.ndarray]:
     """Return the results of an expression over all coordinates, and put what it stores into WRITTEN, by slot."""
     values: list[np.ndarray] = []

@@ -43,7 +43,9 @@ def softmax(rows: int, columns: int, storage: DType, *, row_major: bool = True) 
     second_term = second.expression(shifted(second))
     last.store(last.apply("div", shifted(last), last.parameter(1)), 1, storage, where)
     return RowProgram(
-        (Reduction("max", first_term, passed_on(), F32), Reduction("sum", second_term, passed_on(earlier=1), F32)), last.expression(), NOTHING
+        (Reduction("max", first_term, passed_on(), F32), Reduction("sum", second_term, passed_on(earlier=1), F32)),
+        last.expression(),
+        NOTHING,
     )
 
 
@@ -74,5 +76,7 @@ def layer_norm(rows: int, columns: int, storage: DType) -> RowProgram:
     row.store(row.parameter(0), 6, F32, identity((rows,)))
     row.store(row.parameter(1), 7, F32, identity((rows,)))
     return RowProgram(
-        (Reduction("sum", mean_term, mean_end, F32), Reduction("sum", square_term, deviation_end, F32)), column.expression(), row.expression()
+        (Reduction("sum", mean_term, mean_end, F32), Reduction("sum", square_term, deviation_end, F32)),
+        column.expression(),
+        row.expression(),
     )

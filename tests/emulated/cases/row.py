@@ -40,9 +40,7 @@ def case(
     assert sorted(expected) == list(range(len(inputs), len(buffers)))
     return Case(
         name=name,
-        request=KernelRequest(
-            family="row", problem=problem, schedule=schedule, functors=(("Program", program),), pointers=len(buffers)
-        ),
+        request=KernelRequest(family="row", problem=problem, schedule=schedule, functors=(("Program", program),), pointers=len(buffers)),
         buffers=buffers,
         expected=expected,
         tolerances={
@@ -56,7 +54,11 @@ def _schedule(columns: int, column_threads: int, vector: int, *, threads: int = 
     """Return a schedule; as many vectors held as the columns need."""
     items = max(1, -(-columns // (column_threads * vector))) if is_held else 0
     return Schedule(
-        threads=threads or max(32, row_lanes * column_threads), row_lanes=row_lanes, column_threads=column_threads, vector=vector, items=items
+        threads=threads or max(32, row_lanes * column_threads),
+        row_lanes=row_lanes,
+        column_threads=column_threads,
+        vector=vector,
+        items=items,
     )
 
 
@@ -88,7 +90,9 @@ def softmaxes() -> list[Case]:
 def _softmax(name: str, rows: int, columns: int, schedule: Schedule, storage: DType, *, row_major: bool = True) -> Case:
     problem = Problem(rows=rows, columns=columns, row_major=row_major)
     data = (random(name, (rows * columns,), F32) * 4).astype(storage.numpy)
-    built = case(name, softmax(rows, columns, storage, row_major=row_major), problem, schedule, [data], [(rows * columns, storage)], depth=3)
+    built = case(
+        name, softmax(rows, columns, storage, row_major=row_major), problem, schedule, [data], [(rows * columns, storage)], depth=3
+    )
     x = data.astype(np.float64).reshape((rows, columns) if row_major else (columns, rows))
     axis = 1 if row_major else 0
     e = np.exp(x - x.max(axis=axis, keepdims=True))
@@ -164,10 +168,9 @@ def combiners() -> list[Case]:
             if storage.kind == "bool":
                 data[0], data[1] = True, False
                 data[2, 7], data[3, 39] = False, True
-            if combine in ("max", "min"):
-                if storage.is_float:
-                    data[1, 3], data[2, 39], data[4, 0] = np.nan, np.inf, -np.inf
-                    data[5] = -np.inf
+            if combine in ("max", "min") and storage.is_float:
+                data[1, 3], data[2, 39], data[4, 0] = np.nan, np.inf, -np.inf
+                data[5] = -np.inf
             problem = Problem(rows=rows, columns=columns, row_major=True)
             built = case(name, reduction(combine, rows, columns, storage, storage), problem, schedule, [data], [(rows, storage)])
             exact = combine in ("max", "min") or not storage.is_float
@@ -227,7 +230,14 @@ def chosen() -> list[Case]:
     """The schedules that targets choose, on shapes of real models."""
     cases = []
     for name in ("emulated", "sm_90a"):
-        for rows, columns, row_major in ((12, 197, True), (3, 768, True), (2, 2048, True), (1, 4099, True), (64, 49, False), (5, 300, False)):
+        for rows, columns, row_major in (
+            (12, 197, True),
+            (3, 768, True),
+            (2, 2048, True),
+            (1, 4099, True),
+            (64, 49, False),
+            (5, 300, False),
+        ):
             problem = Problem(rows=rows, columns=columns, row_major=row_major)
             schedule = FAMILY.choose(problem, target(name))
             cases.append(_softmax(f"chosen-{name}-{rows}x{columns}", rows, columns, schedule, F32, row_major=row_major))
