@@ -18,6 +18,22 @@ ONNX_NUMBERS = {F32: 1, U8: 2, I8: 3, U16: 4, I16: 5, I32: 6, I64: 7, BOOL: 9, F
 
 _BY_NUMBER = {number: dtype for dtype, number in ONNX_NUMBERS.items()}
 
+_UNSUPPORTED = {
+    8: "string",
+    14: "complex64",
+    15: "complex128",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+}
+
 
 def dtype_from_onnx(number: int) -> DType:
     """Return the element type with this number in TensorProto.DataType.
@@ -26,5 +42,6 @@ def dtype_from_onnx(number: int) -> DType:
         ModelError: it is not supported.
     """
     if number not in _BY_NUMBER:
-        raise ModelError(f"element type number {number} is not supported", hint=f"Supported: {', '.join(d.name for d in ONNX_NUMBERS)}.")
+        name = _UNSUPPORTED.get(number, f"number {number}")
+        raise ModelError(f"element type {name} is not supported", hint=f"Supported: {', '.join(d.name for d in ONNX_NUMBERS)}.")
     return _BY_NUMBER[number]

@@ -25,9 +25,10 @@ def _shift(attrs: BitShiftAttrs, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A negative count, or one past the width, leaves what the sign alone gives."""
     outside = (y < 0) | (y >= 8 * x.dtype.itemsize)
     count = np.where(outside, x.dtype.type(0), y)
+    zero = x.dtype.type(0)
     if attrs.direction == "LEFT":
-        return np.where(outside, x.dtype.type(0), np.left_shift(x, count))
-    return np.where(outside, np.where(x < 0, np.bitwise_not(x.dtype.type(0)), x.dtype.type(0)), np.right_shift(x, count))
+        return np.asarray(np.where(outside, zero, np.left_shift(x, count)))
+    return np.asarray(np.where(outside, np.where(x < 0, np.bitwise_not(zero), zero), np.right_shift(x, count)))
 
 
 def _check_shift(attrs: BitShiftAttrs, _: tuple[TensorType, ...]) -> None:

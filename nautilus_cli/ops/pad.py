@@ -169,7 +169,9 @@ def _normalise(emitter: Emitter, attrs: PadAttrs, operands: tuple[Value | None, 
     """Make a fill attribute an operand; pad one axis after the other where the pieces would be too many."""
     data = first_of(operands)
     shape = data.type.static
-    before, after = amounts(attrs, [None if v is None else v.constant for v in operands], [v and v.type for v in operands], len(shape))
+    constants = [None if v is None else v.constant for v in operands]
+    types = [None if v is None else v.type for v in operands]
+    before, after = amounts(attrs, constants, types, len(shape))
     if attrs.mode == "constant":
         if attrs.value == 0 or (len(operands) > 2 and operands[2] is not None):
             return None
