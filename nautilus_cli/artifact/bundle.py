@@ -84,6 +84,9 @@ def write(
     path = manifest.manifest_path(output)
     if path == output:
         raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
+    for place in (output, path):  # found out before the first of the two renames, not between them
+        if place.is_dir():
+            raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
     weights_digest = payloads.weights_digest(variants[0].plan)
     text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools)
     payload = payloads.build(
@@ -94,7 +97,7 @@ def write(
         producer=producer,
     )
     library = (make_room(host_library, payload.bytes), *payload.pieces)
-    with beside(path, [text], mode=0o666) as manifest_file, beside(output, library, mode=0o777) as library_file:
+    with beside(output, library, mode=0o777) as library_file, beside(path, [text], mode=0o666) as manifest_file:
         _rename(manifest_file, path)
         _rename(library_file, output)
     return path

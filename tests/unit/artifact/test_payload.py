@@ -1,0 +1,118 @@
+import hashlib
+import re
+import struct
+import subprocess
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nautilus_cli import resources
+from nautilus_cli.artifact import payload as payloads
+from nautilus_cli.artifact.payload import HEADER, KERNEL, LAUNCH, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.errors import InternalError
+from nautilus_cli.lowering.plan import Launch, Weight, Word
+from tests.support import fake_library
+from tests.support.fake_library import compile_c
+
+MODEL, MANIFEST = b"m" * 32, b"n" * 32
+
+
+def build(*variants: Variant) -> Payload:
+    digest = payloads.weights_digest(variants[0].plan)
+    return payloads.build(variants, model_digest=MODEL, manifest_digest=MANIFEST, weights_digest=digest, producer="1.0")
+
+
+def joined(payload: Payload) -> bytes:
+    return b"".join(payload.pieces)
+
+
+def test_structures_are_those_of_the_header_file(tmp_path):
+    names = ["header", "variant", "port", "kernel", "launch", "word"]
+    lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
+    source = tmp_path / "sizes.c"
+    source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
+    compile_c(tmp_path / "sizes", "-std=c99", source)
+    sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
+    assert sizes == [s.size for s in (HEADER, VARIANT, PORT, KERNEL, LAUNCH, WORD)]
+
+
+def test_word_kinds_are_those_of_the_header_file():
+    text = (resources.host() / "payload.h").read_text()
+    (names,) = re.findall(r"enum payload_word_kind \{ (.*?), WORD_KINDS \}", text)
+    assert [n.removeprefix("WORD_").lower() for n in names.split(", ")] == list(WORD_KINDS)
+
+
+def test_sections_lie_where_the_header_says():
+    data = joined(build(fake_library.variant(b"image" * 100)))
+    fields = HEADER.unpack_from(data)
+    assert fields[:4] == (b"NAUTILUS", 1, HEADER.size, len(data))
+    assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
+    assert fields[27:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert data[-8:] == b"NAUTEND\0"
+    variant = VARIANT.unpack_from(data, fields[7])
+    assert data[variant[6] :][: variant[7]] == b"image" * 100
+    assert variant[6] % 256 == 0
+    weights_offset, weight_bytes = fields[21:23]
+    assert weights_offset % 256 == 0 and weight_bytes == 512
+    assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
+
+
+def test_header_checksum_covers_every_byte():
+    data = bytearray(joined(build(fake_library.variant(b"i")))[: HEADER.size])
+    (stored,) = struct.unpack_from("<I", data, 24)
+    struct.pack_into("<I", data, 24, 0)
+    assert zlib.crc32(data) == stored
+
+
+def test_weights_are_not_copied():
+    plan = fake_library.plan()
+    pieces = build(fake_library.variant(b"i")).pieces
+    views = [p for p in pieces if isinstance(p, memoryview)]
+    assert [np.frombuffer(v, np.uint8).ctypes.data for v in views] == [w.array.ctypes.data for w in plan.weights]
+
+
+def test_same_input_same_bytes():
+    assert joined(build(fake_library.variant(b"i"))) == joined(build(fake_library.variant(b"i")))
+
+
+def test_several_targets_share_weights():
+    one = build(fake_library.variant(b"i"))
+    two = build(fake_library.variant(b"i"), fake_library.gpu_variant())
+    data = joined(two)
+    fields = HEADER.unpack_from(data)
+    assert fields[8] == 2 * VARIANT.size
+    assert len(data) - len(joined(one)) < 2048
+    second = VARIANT.unpack_from(data, fields[7] + VARIANT.size)
+    assert second[1:5] == (0, 9, 0, 1) and data[second[6] :].startswith(b"\x7fELF not really")
+    assert second[8:12] == (4, 4, 5, 5)  # its kernels and launches follow those of the first
+
+
+def test_names_with_nul_and_lone_surrogates_stay_strings():
+    plan = fake_library.plan()
+    port = replace(plan.inputs[0], name="a\0b\ud800")
+    data = joined(build(fake_library.variant(b"i", inputs=(port, *plan.inputs[1:]))))
+    assert b"a\xef\xbf\xbdb?\0" in data
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"launches": (Launch(kernel=0, words=(Word(kind="input"),)),)}, "1 words; the kernel takes 4"),
+        ({"launches": (Launch(kernel=2, words=(Word(kind="input", index=3),)),)}, "names nothing"),
+        ({"launches": (Launch(kernel=2, words=(Word(kind="nonsense"),)),)}, "names nothing"),
+        ({"weights": (Weight(array=np.zeros(1000), recipe="dense", offset=0),)}, "end at byte 8000, their section at 512"),
+        ({"weights": tuple(reversed(fake_library.plan().weights))}, "overlap at byte 0"),
+    ],
+)
+def test_refuses_a_broken_plan(changes, message):
+    with pytest.raises(InternalError, match=message):
+        build(fake_library.variant(b"i", **changes))
+
+
+def test_refuses_targets_that_differ():
+    with pytest.raises(InternalError, match="differ in their inputs or outputs"):
+        build(fake_library.variant(b"i"), fake_library.variant(b"i", inputs=()))
+    with pytest.raises(InternalError, match="differ in their weights"):
+        build(fake_library.variant(b"i"), fake_library.variant(b"i", weights=(), weight_bytes=512))
