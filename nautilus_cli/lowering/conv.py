@@ -9,7 +9,7 @@ from nautilus_cli.kernels import conv as conv_kernel
 from nautilus_cli.kernels import gemm as gemm_kernel
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import accumulator, epilogue_expression, packed_expression
-from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.lowering.windows import image
@@ -55,6 +55,8 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
         pad_top=attrs.pads[0],
         pad_left=attrs.pads[1],
         accumulate=accumulator(result.type.dtype),
+        x_storage=main_storage(x_expression, x.type.dtype),
+        weight_storage=main_storage(weight_expression, weights.type.dtype),
     )
     return Lowered(
         family="depthwise" if depthwise else "conv",
@@ -85,6 +87,8 @@ def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
         a_k_last=True,
         b_k_last=True,
         accumulate=accumulator(result.type.dtype),
+        a_storage=main_storage(a_expression, x.type.dtype),
+        b_storage=main_storage(b_expression, weights.type.dtype),
     )
     return Lowered(family="gemm", problem=problem, functors=(("A", a_expression), ("B", b_expression), ("Epilogue", epilogue)), slots=slots)
 

@@ -64,11 +64,10 @@ class ExpressionBuilder:
         """Return what was built, with the steps RESULTS handed back to the kernel."""
         return Expression(tuple(self._steps), tuple(results), tuple(self._stores))
 
-    def store(self, value: Value, index_map: IndexMap, leaves_graph: bool) -> None:
-        """Compute VALUE at INDEX_MAP and write it: in its own order, or in ONNX order where it LEAVES_GRAPH."""
+    def store(self, value: Value, index_map: IndexMap) -> None:
+        """Compute VALUE at INDEX_MAP and write it in its order."""
         step = self.value(value, index_map)
-        order = None if leaves_graph else value.order
-        target = compose(index_map, physical(value.type.static, order))
+        target = compose(index_map, physical(value.type.static, value.order))
         self._stores.append(Store(step, self._slots.number(value), value.type.dtype, target))
 
     def value(self, value: Value, index_map: IndexMap) -> int:

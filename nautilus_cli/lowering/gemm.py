@@ -10,7 +10,7 @@ from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, re
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
-from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.slots import PackedWeight, Slots
 
@@ -52,6 +52,8 @@ def lower(lowering: Lowering) -> Lowered:
         a_k_last=a_last,
         b_k_last=b_last,
         accumulate=accumulator(result.type.dtype),
+        a_storage=main_storage(a_expression, a.type.dtype),
+        b_storage=main_storage(b_expression, b.type.dtype),
     )
     return Lowered(family="gemm", problem=problem, functors=(("A", a_expression), ("B", b_expression), ("Epilogue", epilogue)), slots=slots)
 
@@ -101,5 +103,5 @@ def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: I
     """
     builder = ExpressionBuilder(lowering.group, slots, {result: Leaf(0, walk)})
     for value in lowering.group.outputs:
-        builder.store(value, walk, value in lowering.leaving)
+        builder.store(value, walk)
     return builder.expression()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.ir.expression import Expression, Load, RowProgram, Store
 from nautilus_cli.ir.graph import Group, Node, Value
+from nautilus_cli.ir.types import DType
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.ops.movement import is_transparent
 
@@ -38,11 +40,9 @@ class Lowering:
 
     Attributes:
         group: the group.
-        leaving: values that are graph outputs: stored in ONNX order.
     """
 
     group: Group
-    leaving: frozenset[Value]
 
     def transparent(self) -> dict[Value, Node]:
         """Return the transparent movement of the group, by result."""
@@ -53,3 +53,23 @@ def index_bits(slots: Slots, counts: Iterable[int]) -> int:
     """Return the width of indices: 32 bits where every tensor and iteration count allows it."""
     sizes = [v.type.elements for v in slots.referents if isinstance(v, Value)] + list(counts)
     return 64 if max(sizes, default=0) > INDEX_32_LIMIT else 32
+
+
+def streamed_bytes(expressions: Iterable[Expression]) -> int:
+    """Return the size of the narrowest element that is read or written in order along the last coordinate: it sizes vectors."""
+    accesses: list[Load | Store] = []
+    for expression in expressions:
+        accesses += [s for s in expression.steps if isinstance(s, Load)]
+        accesses += expression.stores
+    return min((a.storage.bytes for a in accesses if a.map.contiguous_width(2) > 1), default=accesses[0].storage.bytes if accesses else 4)
+
+
+def main_storage(expression: Expression, default: DType) -> DType:
+    """Return the storage type of the load that covers the most coordinates: what an operand's vectors are made of."""
+    loads = [s for s in expression.steps if isinstance(s, Load)]
+    return max(loads, key=_span).storage if loads else default
+
+
+def _span(load: Load) -> int:
+    """Return how many different elements a load can name, at most."""
+    return prod(a.extent for digits in load.map.stages[-1].coordinates for a in digits if a.stride)

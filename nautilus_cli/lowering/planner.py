@@ -39,7 +39,6 @@ def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
         target: what the kernels will run on.
         choose: picks the schedule of a problem.
     """
-    leaving = fused.graph.output_values()
     kernels: dict[KernelRequest, int] = {}
     recipes: list[set[str]] = []
     geometries = []
@@ -48,7 +47,7 @@ def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
     for group in fused.groups:
         if all(prod(v.type.static) == 0 for v in group.outputs):
             continue  # nothing to store: an empty tensor
-        lowered = _lower(group, leaving)
+        lowered = _lower(group)
         family = families()[lowered.family]
         schedule = choose(family, lowered.problem, target)
         request = KernelRequest(
@@ -90,10 +89,10 @@ def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
     )
 
 
-def _lower(group: Group, leaving: frozenset[Value]) -> Lowered:
+def _lower(group: Group) -> Lowered:
     """Lower one group; an error that names no place is given the group's nodes."""
     try:
-        return LOWERINGS[group.kind](Lowering(group, leaving))
+        return LOWERINGS[group.kind](Lowering(group))
     except NautilusError as error:
         if error.where is None:
             error.where = ", ".join(_origin(group)) or None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nautilus_cli.ir.index_map import permuted, regroup
 from nautilus_cli.kernels.pointwise import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
-from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.lowered import Lowered, Lowering, streamed_bytes
 from nautilus_cli.lowering.slots import Slots
 
 
@@ -13,13 +13,13 @@ def lower(lowering: Lowering) -> Lowered:
     """Iterate over the first output in its physical order, so that stores are consecutive."""
     group = lowering.group
     first = group.outputs[0]
-    order = None if first in lowering.leaving else first.order
     rank = len(first.type.shape)
-    dims = tuple(range(rank)) if order is None else order
+    dims = tuple(range(rank)) if first.order is None else first.order
     walk = regroup(permuted(first.type.static, dims), [list(range(rank))])
     slots = Slots()
     builder = ExpressionBuilder(group, slots)
     for value in group.outputs:
-        builder.store(value, walk, value in lowering.leaving)
-    problem = Problem(elements=first.type.elements)
-    return Lowered(family="pointwise", problem=problem, functors=(("Body", builder.expression()),), slots=slots)
+        builder.store(value, walk)
+    body = builder.expression()
+    problem = Problem(elements=first.type.elements, element_bytes=streamed_bytes([body]))
+    return Lowered(family="pointwise", problem=problem, functors=(("Body", body),), slots=slots)

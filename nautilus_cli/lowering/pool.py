@@ -11,7 +11,7 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.kernels.pool import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression
-from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.lowering.windows import image
 
@@ -56,6 +56,7 @@ def lower(lowering: Lowering) -> Lowered:
         pad_right=attrs.pads[3],
         combine=combine,
         divisor=divisor,
+        x_storage=main_storage(x_expression, x.type.dtype),
     )
     return Lowered(family="pool", problem=problem, functors=(("X", x_expression), ("Epilogue", epilogue)), slots=slots)
 

@@ -9,7 +9,7 @@ from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, permuted, regroup
 from nautilus_cli.kernels.row import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
-from nautilus_cli.lowering.lowered import Lowered, Lowering
+from nautilus_cli.lowering.lowered import Lowered, Lowering, streamed_bytes
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.ops import spec
 from nautilus_cli.ops.movement import context
@@ -51,11 +51,12 @@ def lower(lowering: Lowering) -> Lowered:
     by_row = ExpressionBuilder(group, slots, at_row)
     for value in group.outputs:
         if value.type.elements == rows * columns and value not in at_row:
-            by_element.store(value, element, value in lowering.leaving)
+            by_element.store(value, element)
         else:
-            by_row.store(value, row, value in lowering.leaving)
+            by_row.store(value, row)
     program = RowProgram(tuple(reductions), by_element.expression(), by_row.expression())
-    problem = Problem(rows=rows, columns=columns, row_major=_is_row_major(program))
+    narrowest = streamed_bytes([*(r.term for r in program.reductions), program.column_epilogue])
+    problem = Problem(rows=rows, columns=columns, row_major=_is_row_major(program), element_bytes=narrowest)
     return Lowered(family="row", problem=problem, functors=(("Program", program),), slots=slots)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nautilus_cli.ir.graph import Graph, Node
-from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor
+from nautilus_cli.passes.copies import copy_node
 
 
 def materialize(graph: Graph) -> Graph:
@@ -25,9 +25,8 @@ def materialize(graph: Graph) -> Graph:
             for place, value in enumerate(node.inputs):
                 if value is None or place in traits.prologue or value not in producers or not is_movement(producers[value]):
                     continue
-                builder = GraphBuilder(origin=producers[value].origin, folds=False)
-                inputs[place] = builder.node("Identity", (value,))
-                nodes += builder.nodes
+                nodes.append(copy_node(value, producers[value].origin))
+                (inputs[place],) = nodes[-1].results()
             node = replace(node, inputs=tuple(inputs)) if tuple(inputs) != node.inputs else node
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))

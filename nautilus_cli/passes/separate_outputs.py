@@ -8,18 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nautilus_cli.ir.graph import Graph, Value
-from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.passes.copies import copy_node
 
 
 def separate_outputs(graph: Graph) -> Graph:
     """Put an Identity before each output that is an input, a constant, or another output too."""
     computed = set(graph.producers())
-    builder = GraphBuilder(origin=(), folds=False)
+    copies = []
     taken: set[Value] = set()
     outputs = []
     for name, value in graph.outputs:
         if value not in computed or value in taken:
-            value = builder.node("Identity", (value,))
+            copies.append(copy_node(value))
+            (value,) = copies[-1].results()
         taken.add(value)
         outputs.append((name, value))
-    return replace(graph, nodes=(*graph.nodes, *builder.nodes), outputs=tuple(outputs)) if builder.nodes else graph
+    return replace(graph, nodes=(*graph.nodes, *copies), outputs=tuple(outputs)) if copies else graph

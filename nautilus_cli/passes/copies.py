@@ -1,0 +1,11 @@
+"""A node that stores its operand anew: it becomes a copy kernel unless a neighbour takes it in."""
+
+from __future__ import annotations
+
+from nautilus_cli.ir.graph import Node, Value
+from nautilus_cli.ops.spec import NoAttrs
+
+
+def copy_node(value: Value, origin: tuple[str, ...] = ()) -> Node:
+    """Return an Identity of VALUE; never folded, unlike one that a builder appends."""
+    return Node("Identity", (value,), (Value(value.type),), NoAttrs(), origin)
