@@ -77,7 +77,7 @@ class ConvFamily:
 
     def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
         """Return the choices of each searched field; `product.with_vectors` completes a point."""
-        return product.space(problem.product, target)
+        return product.space(problem.product)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""

@@ -59,7 +59,7 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
         reasons.append(f"a vector of {s.vector} does not divide {channels} channels")
     held = held_registers(window, s)
     if s.pixels > 1 and held > _MOST_HELD_REGISTERS:
-        reasons.append(f"about {held} registers a thread for {s.pixels} windows of {s.vector} channels; {_MOST_HELD_REGISTERS} are available")
+        reasons.append(f"about {held} registers a thread for {s.pixels} windows; {_MOST_HELD_REGISTERS} are available")
     blocks = grid(window, channels, s)
     if blocks[0] > _MOST_BLOCKS_X or blocks[1] > _MOST_BLOCKS_Y:
         reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")

@@ -79,7 +79,8 @@ struct TileLoader {
   static constexpr int kOuterStep = kThreads / (kIsDepthLast ? kLanesDepth : 1) * kOuterVector;
   static constexpr int kDepthStep = greatest(1, kThreads / kVectorsStep) * kDepthVector;
   static_assert(kIsDepthLast ? kDepth % kVector == 0 : kOuter % kVector == 0, "whole vectors");
-  static_assert(kItems <= 32, "one bit an item");
+  static_assert(kItems <= 64, "one bit an item");
+  using Bits = typename Conditional<(kItems > 32), unsigned long long, unsigned>::Type;
 
   Source source;
   int thread;
@@ -87,7 +88,7 @@ struct TileLoader {
   int first_depth;
   typename Source::Row rows[kRows];
   typename Functor::template Inputs<kVector> inputs[kItems];
-  unsigned inside;  // bit: the item of that number was read
+  Bits inside;  // bit: the item of that number was read
 
   template <class A>
   NAUTILUS_DEVICE TileLoader(const A &arguments, const Source &from, int tile_outer, int thread_number) : source(from), thread(thread_number), inside(0) {
@@ -120,7 +121,7 @@ struct TileLoader {
       inputs[item] = {};
       if (is_inside) {
         inputs[item] = Functor::template load<kVector>(arguments, place.at);
-        inside |= 1u << item;
+        inside |= Bits(1) << item;
       }
     }
   }

@@ -1,0 +1,140 @@
+#include <nautilus/kernels/depthwise.cuh>
+
+namespace depthwise_3cd45aed79628207_ {
+using namespace nautilus;
+using Arguments = nautilus::Arguments<3, 0>;
+struct Problem {
+  using Index = int;
+  using Accumulate = float;
+  using XStorage = float;
+  using WeightStorage = float;
+  using Batch = Static<1>;
+  using InHeight = Static<1>;
+  using InWidth = Static<1>;
+  using OutHeight = Static<1>;
+  using OutWidth = Static<1>;
+  using KernelHeight = Static<1>;
+  using KernelWidth = Static<1>;
+  using StrideHeight = Static<1>;
+  using StrideWidth = Static<1>;
+  using DilationHeight = Static<1>;
+  using DilationWidth = Static<1>;
+  using PadTop = Static<0>;
+  using PadLeft = Static<0>;
+  using Groups = Static<1>;
+  using InChannels = Static<1>;
+  using OutChannels = Static<1>;
+};
+
+struct Schedule {
+  static constexpr int kThreads = 32;
+  static constexpr int kLanes = 8;
+  static constexpr int kVector = 1;
+  static constexpr int kPixels = 1;
+};
+
+struct X {
+  using Load0 = Load<0, float, Map<Stage<Static<0>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>>>>;
+  static constexpr int kLoads = 1;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = true;
+  using Result = float;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = inputs.load0[lane];
+      result[lane] = v0;
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+struct Weight {
+  using Load0 = Load<1, float, Map<Stage<Static<0>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>>>>;
+  static constexpr int kLoads = 1;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = true;
+  using Result = float;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = inputs.load0[lane];
+      result[lane] = v0;
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+struct Epilogue {
+  static constexpr int kLoads = 0;
+  template <int kWidth>
+  struct Inputs {
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    return inputs;
+  }
+  using Store0 = Store<2, float, Map<Stage<Static<0>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>, Digits<Axis<Static<1>, Static<0>>>>>>;
+  static constexpr int kStores = 1;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<typename Store0::Compute, kWidth> store0;
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = parameter<0>(parameters...)[lane];
+      store0[lane] = v0;
+    }
+    Store0::template put<kWidth>(arguments, at, store0);
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+
+}  // namespace depthwise_3cd45aed79628207_
+
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(depthwise_3cd45aed79628207_::Schedule::kThreads)
+depthwise_3cd45aed79628207(const NAUTILUS_GRID_CONSTANT depthwise_3cd45aed79628207_::Arguments arguments) {
+  using namespace depthwise_3cd45aed79628207_;
+  nautilus::kernels::depthwise<Problem, Schedule, X, Weight, Epilogue>(arguments);
+}
+NAUTILUS_EXPORT(depthwise_3cd45aed79628207)
