@@ -181,7 +181,7 @@ def _open_error(inputs: Sequence[Declared], sizes: Mapping[Sym, tuple[int, str]]
     what = "; ".join(map(str, inputs))
     options = " ".join(_example(input_, sizes) for input_ in inputs)
     plural = "inputs have dimensions" if len(inputs) > 1 else "an input has dimensions"
-    return ModelError(f"{plural} that the model leaves open: {what}.", hint=f"Pass their sizes, for example: {options}")
+    return ModelError(f"{plural} that the model leaves open: {what}", hint=f"Pass their sizes, for example: {options}")
 
 
 def _example(input_: Declared, sizes: Mapping[Sym, tuple[int, str]]) -> str:

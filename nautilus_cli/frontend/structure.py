@@ -131,7 +131,9 @@ def _cycle(sources: Sequence[set[int]], stuck: set[int]) -> list[int]:
         place[number] = len(path)
         path.append(number)
         number = min(sources[number] & stuck)
-    return path[place[number] :][::-1]
+    cycle = path[place[number] :][::-1]
+    first = cycle.index(min(cycle))
+    return cycle[first:] + cycle[:first]
 
 
 def _check_text(names: Iterable[str | bytes], where: str) -> None:

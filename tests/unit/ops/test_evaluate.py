@@ -44,8 +44,8 @@ def test_every_value_can_be_had() -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({}, "input 'x' is missing Given: none."),
-        ({"z": ONES}, "input 'x' is missing Given: 'z'."),
+        ({}, "input 'x' is missing.*Given: none"),
+        ({"z": ONES}, "input 'x' is missing.*Given: 'z'"),
         ({"x": ONES.astype(np.float64)}, r"input 'x' is float64\[2, 3\]; the graph takes f32\[2, 3\]"),
         ({"x": ONES[:1]}, r"input 'x' is float32\[1, 3\]; the graph takes f32\[2, 3\]"),
     ],
