@@ -29,9 +29,16 @@ PASSES: tuple[tuple[Pass, str], ...] = (
 )
 
 
-def simplify(graph: Graph) -> Graph:
-    """Run the passes over the graph, verifying after each."""
+def simplify(graph: Graph, *, is_supported: bool = True) -> Graph:
+    """Run the passes over the graph, verifying after each.
+
+    Args:
+        graph: as the frontend gives it.
+        is_supported: whether a node that no kernel can do is an error; inspect lists such nodes instead.
+    """
     for run, _ in PASSES:
+        if run is require_supported and not is_supported:
+            continue
         graph = run(graph)
         verify_graph(graph)
     return graph

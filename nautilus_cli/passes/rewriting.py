@@ -72,14 +72,26 @@ def apply_rules(graph: Graph) -> Graph:
     raise InternalError("rewrite rules undo one another")
 
 
-def _sweep(graph: Graph) -> tuple[dict[Node, tuple[Node, ...]], dict[Value, Value]]:
+def explain(graph: Graph, node: Node) -> tuple[tuple[str, str], ...]:
+    """Return (rule, reason) for each rule whose pattern ends in NODE's operator but does not apply there."""
+    around = surroundings(graph)
+    found = [(rule, rule.check(node, around)) for rule in all_rules() if rule.pattern.startswith(f"{node.op}(")]
+    return tuple((f"{rule.name}: {rule.pattern}", why) for rule, why in found if isinstance(why, str))
+
+
+def surroundings(graph: Graph) -> Surroundings:
+    """Return what rules may look at in GRAPH."""
     uses: dict[Value, int] = {}
     for node in graph.nodes:
         for value in node.operands():
             uses[value] = uses.get(value, 0) + 1
     for _, value in graph.outputs:
         uses[value] = uses.get(value, 0) + 1
-    around = Surroundings(graph.producers(), uses)
+    return Surroundings(graph.producers(), uses)
+
+
+def _sweep(graph: Graph) -> tuple[dict[Node, tuple[Node, ...]], dict[Value, Value]]:
+    around = surroundings(graph)
     replaced: dict[Node, tuple[Node, ...]] = {}
     renamed: dict[Value, Value] = {}
     touched: set[Node] = set()

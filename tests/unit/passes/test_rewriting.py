@@ -9,7 +9,7 @@ import pytest
 
 from nautilus_cli.ir.graph import Graph, Node
 from nautilus_cli.passes.decompose import decompose
-from nautilus_cli.passes.rewriting import Surroundings, all_rules, apply_rules
+from nautilus_cli.passes.rewriting import all_rules, apply_rules, surroundings
 from tests.unit.passes.sketches import Sketch, ops
 
 Same = Callable[[Graph, Graph], None]
@@ -17,13 +17,7 @@ Same = Callable[[Graph, Graph], None]
 
 def reasons(graph: Graph, node: Node) -> dict[str, str]:
     """Return why each rule does not apply at NODE."""
-    uses: dict[object, int] = {}
-    for n in graph.nodes:
-        for v in n.operands():
-            uses[v] = uses.get(v, 0) + 1
-    for _, v in graph.outputs:
-        uses[v] = uses.get(v, 0) + 1
-    found = {rule.name: rule.check(node, Surroundings(graph.producers(), uses)) for rule in all_rules()}  # type: ignore[arg-type]
+    found = {rule.name: rule.check(node, surroundings(graph)) for rule in all_rules()}
     return {name: why for name, why in found.items() if isinstance(why, str)}
 
 

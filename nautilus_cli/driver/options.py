@@ -1,4 +1,4 @@
-"""compile(), verify(), tune() and inspect(): what the command line and Python callers ask for."""
+"""What can be asked of compile, verify, tune and inspect."""
 
 from __future__ import annotations
 
