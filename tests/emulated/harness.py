@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +16,7 @@ from nautilus_cli.codegen import Rendered, render
 from nautilus_cli.kernels.base import Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.numerics import EXACT, Tolerance, compare
+from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.builder import build
 
@@ -139,7 +140,8 @@ class EmulatedRunner:
         path = folder / "kernels.so"
         path.write_bytes(image.data)
         self._image = ctypes.CDLL(str(path))
-        self._driver = _Driver(self._image, image.data)
+        self._driver = Driver.emulated(self._image)
+        self._module = self._driver.load(image.data)
 
     def configure(self, options: Options) -> None:
         """Set the emulator's options for launches to come."""
@@ -156,7 +158,37 @@ class EmulatedRunner:
 
     def launch(self, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Launch the case's kernel."""
-        return self._driver.launch(self._rendered[case.name].symbol, case, buffers)
+        return self._driver.launch(self._module, self._rendered[case.name].symbol, case, buffers)
+
+
+class DeviceRunner:
+    """Runs cases on the first GPU; their kernels are compiled at once, and loaded one by one.
+
+    Args:
+        cases: whose kernels it can launch.
+        driver: the real driver.
+        architecture: the target to compile for.
+        is_exact: give buffers no guard behind them, so that compute-sanitizer sees every access beyond them.
+    """
+
+    def __init__(self, cases: Sequence[Case], driver: Driver, architecture: Target, *, is_exact: bool = False) -> None:
+        self._rendered = render_all(cases)
+        self._driver = driver
+        self._is_exact = is_exact
+        images = build(distinct(self._rendered), architecture).images
+        self._images = {symbol: image.data for image in images for symbol in image.symbols}
+
+    def launch(self, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Launch the case's kernel."""
+        symbol = self._rendered[case.name].symbol
+        module = self._driver.load(self._images[symbol])
+        try:
+            if not self._is_exact:
+                return self._driver.launch(module, symbol, case, buffers)
+            after = self._driver.launch(module, symbol, case, [buffer[:-GUARD_BYTES] for buffer in buffers])
+            return [np.concatenate([data, buffer[-GUARD_BYTES:]]) for data, buffer in zip(after, buffers, strict=True)]
+        finally:
+            self._driver.unload(module)
 
 
 class _EmulatorOptions(ctypes.Structure):
@@ -170,35 +202,58 @@ class _EmulatorOptions(ctypes.Structure):
     )
 
 
-class _Driver:
-    """The driver functions of an emulated image, through the table that the host code uses."""
+_FUNCTION = re.compile(r"\bX\((?P<name>cu\w+), \"(?P<symbol>\w+)\"")
 
-    def __init__(self, image: ctypes.CDLL, data: bytes) -> None:
-        header = (resources.host() / "driver.h").read_text()
-        names = re.findall(r"\bX\((cu\w+),", header)
-        self._table = (ctypes.c_void_p * (1 + len(names)))()
-        self._table[0] = ctypes.sizeof(self._table)
-        image.nautilus_emulator_last_error.restype = ctypes.c_char_p
-        self._last_error = image.nautilus_emulator_last_error
-        assert image.nautilus_emulated_driver(self._table) == 0, "the image knows another table"
-        self._functions = {
-            name: ctypes.CFUNCTYPE(ctypes.c_int)(address) for name, address in zip(names, self._table[1:], strict=True) if address
-        }
-        self._module = ctypes.c_void_p()
+
+class Driver:
+    """The functions of templates/host/driver.h, of an emulated image or of libcuda.
+
+    Args:
+        functions: by name.
+        last_error: tells more about a failure.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., int]], last_error: Callable[[], str]) -> None:
+        self._functions = functions
+        self._last_error = last_error
         context = ctypes.c_void_p()
         self._call("cuInit", 0)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self._call("cuCtxPushCurrent", context)
-        self._call("cuModuleLoadData", ctypes.byref(self._module), data)
 
-    def _call(self, name: str, *arguments: object) -> None:
-        status = self._functions[name](*arguments)
-        assert status == 0, f"{name} failed with {status}: {self._last_error().decode()}"
+    @classmethod
+    def emulated(cls, image: ctypes.CDLL) -> Driver:
+        """Return the driver that an emulated image fills into the table, as the host code asks for it."""
+        names = [match["name"] for match in _header()]
+        table = (ctypes.c_void_p * (1 + len(names)))()
+        table[0] = ctypes.sizeof(table)
+        assert image.nautilus_emulated_driver(table) == 0, "the image knows another table"
+        last_error = image.nautilus_emulator_last_error
+        last_error.restype = ctypes.c_char_p
+        functions = {name: ctypes.CFUNCTYPE(ctypes.c_int)(address or 0) for name, address in zip(names, table[1:], strict=True)}
+        return cls(functions, lambda: last_error().decode())
 
-    def launch(self, symbol: str, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
+    @classmethod
+    def real(cls) -> Driver:
+        """Return the machine's own driver."""
+        library = ctypes.CDLL("libcuda.so.1")
+        return cls({match["name"]: getattr(library, match["symbol"]) for match in _header()}, lambda: "")
+
+    def load(self, image: bytes) -> ctypes.c_void_p:
+        """Return the module of an image."""
+        module = ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(module), image)
+        return module
+
+    def unload(self, module: ctypes.c_void_p) -> None:
+        """Forget a module."""
+        self._call("cuModuleUnload", module)
+
+    def launch(self, module: ctypes.c_void_p, symbol: str, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Launch a kernel on copies of some buffers, each passed from behind its first guard, and return what they hold afterwards."""
         function = ctypes.c_void_p()
-        self._call("cuModuleGetFunction", ctypes.byref(function), self._module, symbol.encode())
-        pointers = []
+        self._call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
+        pointers: list[ctypes.c_ulonglong] = []
         try:
             for buffer in buffers:
                 pointer = ctypes.c_ulonglong()
@@ -210,7 +265,7 @@ class _Driver:
             parameters = (ctypes.c_void_p * 1)(ctypes.addressof(block))
             geometry = case.geometry
             if geometry.smem_bytes:
-                self._call("cuFuncSetAttribute", function, 8, geometry.smem_bytes)
+                self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, geometry.smem_bytes)
             self._call("cuLaunchKernel", function, *geometry.grid, geometry.threads, 1, 1, geometry.smem_bytes, None, parameters, None)
             self._call("cuStreamSynchronize", None)
             after = [np.empty_like(buffer) for buffer in buffers]
@@ -221,3 +276,15 @@ class _Driver:
             for pointer in pointers:
                 self._functions["cuMemFree"](pointer)
         return after
+
+    def _call(self, name: str, *arguments: object) -> None:
+        status = self._functions[name](*arguments)
+        assert status == 0, f"{name} failed with {status} {self._last_error()}"
+
+
+_MAX_DYNAMIC_SHARED_BYTES = 8
+"""CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES."""
+
+
+def _header() -> list[re.Match[str]]:
+    return list(_FUNCTION.finditer((resources.host() / "driver.h").read_text()))
