@@ -7,11 +7,10 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as package_version
 
 import click
 
+from nautilus_cli import __version__
 from nautilus_cli.cli.settings import Settings, common_options
 from nautilus_cli.cli.text import printable
 from nautilus_cli.errors import FileError, InternalError, Interrupted, NautilusError, UsageError
@@ -51,16 +50,8 @@ class LazyGroup(click.Group):
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not context.resilient_parsing:
-        click.echo(f"nautilus {version()}")
+        click.echo(f"nautilus {__version__}")
         context.exit()
-
-
-def version() -> str:
-    """Return the installed version; `unknown` in a checkout that is not installed."""
-    try:
-        return package_version("nautilus-cli")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 @click.group(cls=LazyGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
