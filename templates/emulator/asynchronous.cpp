@@ -50,6 +50,9 @@ void copy_async_commit() { ++this_thread().copy_groups; }
 
 void copy_async_wait(unsigned groups_in_flight) {
     Thread &self = this_thread();
+    if (self.copies.empty()) return;
+    // As late as may be: after whatever the other threads can do without this one.
+    this_block().let_others_run(self);
     std::size_t kept = 0;
     for (const PendingCopy &copy : self.copies) {
         if (copy.group + groups_in_flight < self.copy_groups) {

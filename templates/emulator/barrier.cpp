@@ -27,14 +27,14 @@ void check_convergence(const Thread &thread, unsigned id, Site site) {
 void barrier(unsigned id, unsigned threads, bool waits, Site site) {
     Block &block = this_block();
     Thread &self = this_thread();
-    const bool is_whole_block = threads == 0;
+    const bool is_whole_block = id == kBlockBarrier;
     if (is_whole_block) {
         threads = block.thread_count();
         if (block.live_threads() != threads) fail(FailureKind::kMisuse, "block_barrier after other threads have finished", site);
     } else if (threads % device::kWarpThreads != 0 || threads > block.thread_count()) {
         fail(FailureKind::kMisuse, "a barrier of " + std::to_string(threads) + " threads, neither whole warps nor of the block,", site);
     }
-    if (id >= kBarriers) fail(FailureKind::kMisuse, "a barrier has an id from 0 to 15", site);
+    if (id >= kBarriers) fail(FailureKind::kMisuse, "a named barrier has an id from 1 to 15; this one is " + std::to_string(id), site);
 
     Barrier &barrier = block.barrier(id);
     if (barrier.arrived > 0 && barrier.expected != threads) {

@@ -115,6 +115,7 @@ void Block::abandon_threads() {
     }
     for (unsigned i = 0; i * device::kWarpThreads < thread_count_; ++i) {
         for (Collective &collective : warps_[i].collectives) collective.arrived = 0;
+        warps_[i].collectives_in_progress = 0;
     }
     asynchronous_.clear();
     stacks_.reset();
@@ -162,7 +163,12 @@ void Block::run_threads(Stack &own) {
 
 void Block::check_finished(Thread &thread) {
     if (!thread.copies.empty()) {
-        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends with a cp.async in flight, started", thread.copies.front().site));
+        const Site started = thread.copies.front().site;
+        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends with a cp.async in flight, started", started));
+    }
+    if (barriers_[kBlockBarrier].arrived > 0) {
+        const Site waiting = barriers_[kBlockBarrier].waiting.first->wait.site;
+        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends while others wait at block_barrier", waiting));
     }
     thread.copy_groups = 0;
 }
@@ -223,27 +229,7 @@ void Block::wait(Thread &self, const Wait &wait) {
     self.wait.kind = Wait::Kind::kNothing;
 }
 
-void Block::after_rendezvous(Thread &self) {
-    if (options().order != Order::kRandom) return;
-    wake(&self);
-    Thread *next = take_ready();
-    if (next != &self) resume(next, *self.stack);
-}
-
-void Block::yield(Thread &self, Site site) {
-    ++yields_in_vain_;
-    // Every runnable thread has had its turn and waits: time for the units, or for other blocks.
-    if (yields_in_vain_ > 2 * live_) {
-        if (!asynchronous_.empty()) {
-            complete_asynchronous();
-        } else if (grid_->others_run()) {
-            sched_yield();
-        } else if (yields_in_vain_ > kMostYieldsInVain) {
-            self.wait = {Wait::Kind::kPause, "pause", 0, site};
-            stop(deadlock_failure(*this));
-        }
-    }
-    self.wait = {Wait::Kind::kPause, "pause", 0, site};
+void Block::let_others_run(Thread &self) {
     if (options().order == Order::kReverse) {  // the newest of the ring runs first: this thread must go to the other end
         ready_[--ready_first_ & kRingMask] = &self;
         ++ready_count_;
@@ -252,6 +238,25 @@ void Block::yield(Thread &self, Site site) {
     }
     Thread *next = take_ready();
     if (next != &self) resume(next, *self.stack);
+}
+
+void Block::after_rendezvous(Thread &self) {
+    if (options().order == Order::kRandom) let_others_run(self);
+}
+
+void Block::yield(Thread &self, Site site) {
+    self.wait = {Wait::Kind::kPause, "pause", 0, site};
+    // Once every runnable thread has had its turn in vain, it is time for the units, or for other blocks.
+    if (++yields_in_vain_ > 2 * live_) {
+        if (!asynchronous_.empty()) {
+            complete_asynchronous();
+        } else if (grid_->others_run()) {
+            sched_yield();
+        } else if (yields_in_vain_ > kMostYieldsInVain) {
+            stop(deadlock_failure(*this));
+        }
+    }
+    let_others_run(self);
     self.wait.kind = Wait::Kind::kNothing;
 }
 

@@ -17,6 +17,7 @@ namespace nautilus::emulated {
 
 constexpr unsigned kMostBlockThreads = 1024;
 constexpr unsigned kBarriers = 16;
+constexpr unsigned kBlockBarrier = 0;  // the one of __syncthreads
 
 class Block : public BlockView {
 public:
@@ -38,7 +39,9 @@ public:
     void wake_all(ThreadQueue &queue);
     // Runs other threads until this one has been woken.
     void wait(Thread &self, const Wait &wait);
-    // Runs other threads, of this block or of another, and comes back.
+    // Runs the other runnable threads once, and comes back.
+    void let_others_run(Thread &self);
+    // The same for a thread that waits for something in memory, which another block may have to bring.
     void yield(Thread &self, Site site);
     // Whoever completes a rendezvous stays ahead of those it woke, except in random order.
     void after_rendezvous(Thread &self);

@@ -10,21 +10,20 @@ namespace {
 
 std::string describe(const char *name, Site site) { return std::string(name) + " in " + to_string(site); }
 
-// Returns the rendezvous of the lanes of MASK, or a free place for a new one.
-Collective *find(Warp &warp, unsigned mask, const char *name, Site site) {
+// Returns the rendezvous of the lanes of MASK, or a free place for a new one. Others may be in progress, of any lanes: those of MASK
+// that wait elsewhere may come here next.
+Collective &find(Warp &warp, unsigned mask) {
+    if (warp.collectives_in_progress == 0) return warp.collectives[0];
     Collective *free = nullptr;
     for (Collective &collective : warp.collectives) {
         if (collective.arrived == 0) {
+        ++warp.collectives_in_progress;
             if (!free) free = &collective;
         } else if (collective.mask == mask) {
-            return &collective;
-        } else if ((collective.mask & mask) != 0) {
-            fail(FailureKind::kMisuse, "lanes wait for each other in different groups: others at " + describe(collective.name, collective.site) +
-                                           ", this one at " + name, site);
+            return collective;
         }
     }
-    if (!free) fail(FailureKind::kMisuse, "too many groups of lanes at once", site);
-    return free;
+    return *free;
 }
 
 void check_mask(const Thread &self, const Warp &warp, unsigned mask, const char *name, Site site) {
@@ -38,8 +37,9 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
     Thread &self = this_thread();
     Warp &warp = *self.warp;
     check_mask(self, warp, mask, name, site);
-    Collective &collective = *find(warp, mask, name, site);
+    Collective &collective = find(warp, mask);
     if (collective.arrived == 0) {
+        ++warp.collectives_in_progress;
         collective.mask = mask;
         collective.name = name;
         collective.combine = combine;
@@ -48,7 +48,7 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
         fail(FailureKind::kMisuse, "the lanes of a warp diverge: others wait at " + describe(collective.name, collective.site) + ", this one at " + name,
              site);
     }
-    collective.payloads[self.lane] = payload;
+    warp.payloads[self.lane] = payload;
     collective.arrived |= 1u << self.lane;
     Block &block = this_block();
     if (collective.arrived != mask) {
@@ -56,7 +56,8 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
         return;
     }
     collective.arrived = 0;
-    combine(collective.payloads, mask);
+    --warp.collectives_in_progress;
+    combine(warp.payloads, mask);
     for (unsigned rest = mask & ~(1u << self.lane); rest != 0; rest &= rest - 1) block.wake(warp.first_thread + __builtin_ctz(rest));
     block.after_rendezvous(self);
 }

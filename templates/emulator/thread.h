@@ -65,17 +65,16 @@ struct Collective {
     const char *name = nullptr;
     Combine combine = nullptr;
     Site site = {};
-    void *payloads[device::kWarpThreads] = {};
 };
 
 struct Warp {
-    // More masks than these at once in one warp mean more than four-way divergence.
-    static constexpr int kCollectives = 4;
-
     Thread *first_thread = nullptr;
     unsigned lanes = 0;  // that exist
     unsigned live = 0;   // that have not finished
-    Collective collectives[kCollectives];
+    // A lane waits in one of them at most, so there are never more than lanes, and each lane has one payload.
+    Collective collectives[device::kWarpThreads];
+    int collectives_in_progress = 0;
+    void *payloads[device::kWarpThreads] = {};
 
     // Barrier instructions are for whole warps: where its lanes are at the current one.
     unsigned lanes_at_barrier = 0;

