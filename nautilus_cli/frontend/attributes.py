@@ -13,8 +13,8 @@ from onnx import AttributeProto, GraphProto, NodeProto, defs
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.names import quoted
 from nautilus_cli.frontend.tensors import tensor_array
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ops.spec import Operator
 
 AttributeValue = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | np.ndarray | GraphProto

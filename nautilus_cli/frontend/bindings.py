@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import UsageError
-from nautilus_cli.frontend.names import quoted
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, TensorType
 
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}

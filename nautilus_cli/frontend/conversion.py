@@ -1,4 +1,8 @@
-"""One node of an older opset through onnx.version_converter: alone, so that no weight is ever copied."""
+"""One node of an older opset through onnx.version_converter: alone, so that no weight is ever copied.
+
+The last resort, for operators without a variant of ours: the converter leaves some changes of meaning as they are (GroupNormalization of
+opset 18, PRelu of opset 6) and refuses some that are legal (Add of opset 6 with an axis).
+"""
 
 from __future__ import annotations
 

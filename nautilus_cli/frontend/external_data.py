@@ -14,7 +14,7 @@ import numpy as np
 from onnx import TensorProto
 
 from nautilus_cli.errors import FileError, ModelError, NautilusError
-from nautilus_cli.frontend.names import quoted
+from nautilus_cli.ir.names import quoted
 
 
 class ExternalData:

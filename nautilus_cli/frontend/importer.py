@@ -13,7 +13,7 @@ from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, gi
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import Inputs, declared_type
-from nautilus_cli.frontend.names import is_default, node_label, operator_key, quoted
+from nautilus_cli.frontend.names import is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
@@ -21,6 +21,7 @@ from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
 from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
 from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, GraphBuilder, Wanted
 from nautilus_cli.ops.evaluate import evaluate_operator

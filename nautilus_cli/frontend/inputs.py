@@ -11,8 +11,8 @@ from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError, UsageError, nearest
 from nautilus_cli.frontend.bindings import bound_array
-from nautilus_cli.frontend.names import quoted
 from nautilus_cli.frontend.tensors import element_type
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, Sym, TensorType
 from nautilus_cli.ops.builder import check_size
 

@@ -13,11 +13,11 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import import_graph
 from nautilus_cli.frontend.inputs import resolve_inputs
-from nautilus_cli.frontend.names import quoted
 from nautilus_cli.frontend.opsets import imported_versions
 from nautilus_cli.frontend.reading import read_model
 from nautilus_cli.frontend.structure import check_names
 from nautilus_cli.ir.graph import Graph
+from nautilus_cli.ir.names import quoted
 
 NO_SHAPES: Mapping[str, Sequence[int]] = {}
 NO_BINDINGS: Mapping[str, str] = {}

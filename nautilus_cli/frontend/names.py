@@ -1,15 +1,8 @@
-"""Names from outside, made fit for a message."""
+"""What nodes and operators are called."""
 
 from __future__ import annotations
 
 from onnx import NodeProto
-
-_LONGEST = 80
-
-
-def quoted(name: str) -> str:
-    """Return a name in quotes, control characters escaped and an endless one cut."""
-    return repr(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…")
 
 
 def node_label(node: NodeProto, index: int) -> str:

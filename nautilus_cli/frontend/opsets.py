@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from onnx import OperatorSetIdProto, defs
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.frontend.names import is_default, quoted
+from nautilus_cli.frontend.names import is_default
+from nautilus_cli.ir.names import quoted
 
 OLDEST = 6
 """Older opsets broadcast and slice by other rules; ONNX's own converter begins to cover them here."""

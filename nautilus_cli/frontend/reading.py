@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 from nautilus_cli.errors import FileError, ModelError
 from nautilus_cli.frontend.lookalikes import is_text, lookalike
-from nautilus_cli.frontend.names import quoted
+from nautilus_cli.ir.names import quoted
 
 MAX_FILE_BYTES = (1 << 31) - 1
 """Source: protobuf's limit on a message, 2 GiB."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from onnx import NodeProto, defs
 
 from nautilus_cli.errors import ModelError, nearest
-from nautilus_cli.frontend.names import is_default, quoted
+from nautilus_cli.frontend.names import is_default
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ops.spec import Operator
 
 _KINDS = ("seq(", "optional(", "map(", "string")

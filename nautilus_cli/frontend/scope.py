@@ -9,9 +9,10 @@ from onnx import AttributeProto, TensorProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.names import is_default, quoted
+from nautilus_cli.frontend.names import is_default
 from nautilus_cli.frontend.tensors import tensor_array
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
 
 MAX_DEPTH = 32

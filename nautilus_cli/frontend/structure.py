@@ -8,7 +8,8 @@ from heapq import heapify, heappop, heappush
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.frontend.names import node_label, quoted
+from nautilus_cli.frontend.names import node_label
+from nautilus_cli.ir.names import quoted
 
 
 def check_names(model: ModelProto) -> None:

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.names import quoted
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.builder import check_size
 from nautilus_cli.ops.element_types import dtype_from_onnx

@@ -1,7 +1,7 @@
 """Older forms of operators: how a node of an earlier opset reads in the newest one.
 
 Used where an operator's own rules do not cover the older form (the node's opset is below the operator's `since`). What is missing here
-goes through ONNX's version converter, which knows most changes of meaning but needs tens of milliseconds a node.
+goes through ONNX's version converter.
 """
 
 from __future__ import annotations
@@ -106,6 +106,18 @@ def _channel_slope(builder: GraphBuilder, call: Call) -> Call:
     return call.with_operand(1, _reshape(builder, slope, (slope.type.elements, *(1,) * (len(x.type.shape) - 2))))
 
 
+def _group_scales(builder: GraphBuilder, call: Call) -> Call:
+    """GroupNormalization with a scale and a bias a group, which every channel of it takes. Source: ONNX 18, GroupNormalization-18."""
+    channels = call.operand(0).type.static[1:2]
+    groups = call.attributes.get("num_groups")
+    for position in (1, 2):
+        value = call.operand(position)
+        if channels and isinstance(groups, int) and groups > 0 and channels[0] % groups == 0 and value.type.static == (groups,):
+            spread = builder.node("Expand", [_reshape(builder, value, (groups, 1)), _integers(builder, (groups, channels[0] // groups))])
+            call = call.with_operand(position, _reshape(builder, spread, channels))
+    return call
+
+
 def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
     """Softmax over all dimensions from `axis` on, as if they were one. Source: ONNX 11, Softmax-11."""
     x = call.operand(0)
@@ -139,6 +151,7 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         **dict.fromkeys(("Softmax", "LogSoftmax"), ((13, _flat_softmax),)),
         **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
         "Gemm": ((7, _dropped("broadcast")),),
+        "GroupNormalization": ((21, _group_scales),),
         "PRelu": ((7, _channel_slope),),
     }
 )

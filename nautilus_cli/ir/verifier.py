@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import Sym, dtype_of
 
 
@@ -48,7 +49,7 @@ def verify_structure(graph: Graph) -> None:
 
 def describe(node: Node) -> str:
     """Return a node's place for messages: its operator and the ONNX nodes it came from."""
-    return f"{node.op} ({', '.join(map(repr, node.origin))})" if node.origin else node.op
+    return f"{node.op} ({', '.join(map(quoted, node.origin))})" if node.origin else node.op
 
 
 def _verify_value(value: Value, where: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.folding import fold
 from nautilus_cli.ops.registry import operators
@@ -99,7 +100,7 @@ class GraphBuilder:
     def operator(self, op: str) -> Operator:
         """Return the operator of this name."""
         if op not in self._known:
-            raise ModelError(f"operator {op!r} is not supported", where=self.place(op), hint=nearest(op, self._known))
+            raise ModelError(f"operator {quoted(op)} is not supported", where=self.place(op), hint=nearest(op, self._known))
         return self._known[op]
 
     def attributes(self, operator: Operator, attrs: object | None, overrides: Mapping[str, Any]) -> object:
@@ -133,7 +134,8 @@ class GraphBuilder:
 
     def place(self, op: str) -> str:
         """Return where an error is: the ONNX node at hand."""
-        return f"node {', '.join(map(repr, self.origin))} ({op})" if self.origin else op
+        op = quoted(op)[1:-1]
+        return f"node {', '.join(map(quoted, self.origin))} ({op})" if self.origin else op
 
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""
