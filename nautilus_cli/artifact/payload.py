@@ -212,9 +212,7 @@ def _check_alike(variants: Sequence[Variant]) -> None:
             raise InternalError("the targets of one library differ in their weights", where=variant.target.name)
 
 
-def build(
-    variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: bytes, weights_digest: bytes, producer: str
-) -> Payload:
+def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: bytes, weights_digest: bytes, producer: str) -> Payload:
     """Return the payload of a library.
 
     Args:

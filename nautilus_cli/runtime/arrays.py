@@ -140,7 +140,9 @@ def view(array: object, where: str, stream: int) -> View:
 
 def dense_host_array(array: object) -> object:
     """Return ARRAY, or a dense copy of a numpy array that is not dense: a host run copies in any case."""
-    return np.ascontiguousarray(array) if isinstance(array, np.ndarray) and array.ndim else array
+    if isinstance(array, np.ndarray | np.generic):
+        return np.asarray(array, order="C")
+    return array
 
 
 def check(tensor: Tensor, found: View, where: str) -> None:

@@ -158,16 +158,17 @@ class Binding:
         # that stays open as long as the library names this very file.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._alias = f"/proc/self/fd/{self._descriptor}"
+        self._library: ctypes.CDLL | None = None
         try:
-            self._library: ctypes.CDLL | None = ctypes.CDLL(self._alias, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+            self._library = ctypes.CDLL(self._alias, mode=os.RTLD_NOW | os.RTLD_LOCAL)
             self._declare(self._library)
+            version = self._library.nautilus_abi_version()
         except (OSError, AttributeError) as error:
-            os.close(self._descriptor)
+            self.close()
             message = str(error).replace(self._alias, path.name)
             raise FileError(
                 f"this is not a library of Nautilus: {message}", where=str(path), hint="Pass what 'nautilus compile -o' wrote."
             ) from error
-        version = self._library.nautilus_abi_version()
         if version != ABI_VERSION:
             self.close()
             raise FileError(f"the library's interface has version {version}; this Nautilus knows {ABI_VERSION}", where=str(path))
@@ -216,11 +217,12 @@ class Binding:
 
     def close(self) -> None:
         """Unload the library; nothing of it may be alive. A second call does nothing."""
-        if self._library is None:
-            return
-        handle, self._library = self._library._handle, None
-        _dlclose(handle)
-        os.close(self._descriptor)
+        if self._library is not None:
+            handle, self._library = self._library._handle, None
+            _dlclose(handle)
+        if self._descriptor >= 0:  # only now: its number is the name under which dlopen knows the library
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def _dlclose(handle: int) -> None:

@@ -27,9 +27,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long long allocations, graph_launches, stream_launches, updates;
-static cu_result sticky = CU_OK;
+static cu_result sticky_error = CU_OK;
 static char error_text[256];
 static nautilus_emulator_options options;
+
+static cu_result sticky(void) { return __atomic_load_n(&sticky_error, __ATOMIC_RELAXED); }
 
 typedef cu_result (*kernel)(const unsigned long long *words);
 
@@ -99,9 +101,9 @@ struct cu_event_struct {
 };
 
 static cu_result run(cu_function function, const unsigned long long *words) {
-  if (sticky == CU_OK)
-    sticky = function->run(words);
-  return sticky;
+  if (sticky() == CU_OK)
+    __atomic_store_n(&sticky_error, function->run(words), __ATOMIC_RELAXED);
+  return sticky();
 }
 
 static void set_node(struct cu_graph_node_struct *node, const cu_kernel_node_params *parameters) {
@@ -168,10 +170,10 @@ static cu_result fake_cuMemHostGetDevicePointer(cu_pointer *pointer, void *host,
 }
 static cu_result fake_cuMemFreeHost(void *pointer) { return fake_cuMemFree((cu_pointer)(uintptr_t)pointer); }
 static cu_result fake_cuMemcpyHtoDAsync(cu_pointer to, const void *from, size_t bytes, cu_stream stream) {
-  return (void)stream, memcpy((void *)(uintptr_t)to, from, bytes), sticky;
+  return (void)stream, memcpy((void *)(uintptr_t)to, from, bytes), sticky();
 }
 static cu_result fake_cuMemcpyDtoHAsync(void *to, cu_pointer from, size_t bytes, cu_stream stream) {
-  return (void)stream, memcpy(to, (const void *)(uintptr_t)from, bytes), sticky;
+  return (void)stream, memcpy(to, (const void *)(uintptr_t)from, bytes), sticky();
 }
 static cu_result fake_cuMemcpyDtoDAsync(cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream) {
   return fake_cuMemcpyHtoDAsync(to, (const void *)(uintptr_t)from, bytes, stream);
@@ -198,7 +200,7 @@ static cu_result fake_cuStreamCreate(cu_stream *stream, unsigned flags) {
   return flags == CU_STREAM_FLAG_NON_BLOCKING ? CU_OK : CU_ERROR_INVALID_VALUE;
 }
 static cu_result fake_cuStreamDestroy(cu_stream stream) { return free(stream), CU_OK; }
-static cu_result fake_cuStreamSynchronize(cu_stream stream) { return (void)stream, sticky; }
+static cu_result fake_cuStreamSynchronize(cu_stream stream) { return (void)stream, sticky(); }
 static cu_result fake_cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags) { return (void)stream, (void)event, (void)flags, CU_OK; }
 static cu_result fake_cuGraphCreate(cu_graph *graph, unsigned flags) {
   *graph = calloc(1, sizeof **graph);
@@ -254,7 +256,7 @@ static cu_result fake_cuEventRecord(cu_event event, cu_stream stream) {
   event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
   return (void)stream, CU_OK;
 }
-static cu_result fake_cuEventSynchronize(cu_event event) { return (void)event, sticky; }
+static cu_result fake_cuEventSynchronize(cu_event event) { return (void)event, sticky(); }
 static cu_result fake_cuEventElapsedTime(float *milliseconds, cu_event start, cu_event end) {
   return *milliseconds = (float)(end->milliseconds - start->milliseconds), CU_OK;
 }

@@ -87,7 +87,14 @@ def plan() -> Plan:
             _launch(0, ("input", 0, 0), ("input", 1, 0), ("arena", 0, 256), ("integer", 0, 6), origin=('"); system("x',)),
             _launch(0, ("arena", 0, 256), ("weights", 0, 256), ("output", 0, 0), ("integer", 0, 6), origin=("add", "{{ c }}")),
             _launch(
-                1, ("output", 0, 0), ("input", 2, 0), ("output", 1, 0), ("status", 0, 0), ("integer", 0, 6), ("integer", 0, 2), origin=("pick",)
+                1,
+                ("output", 0, 0),
+                ("input", 2, 0),
+                ("output", 1, 0),
+                ("status", 0, 0),
+                ("integer", 0, 6),
+                ("integer", 0, 2),
+                origin=("pick",),
             ),
             _launch(2, ("output", 2, 0), note="counters"),
             _launch(3, ("output", 3, 0), note="options"),

@@ -1,0 +1,74 @@
+"""The C interface from C and C++, plain and under sanitizers, on a library whose emulated image is a stand-in."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nautilus_cli import resources
+from tests.support import fake_library
+
+HERE = Path(__file__).parent
+
+
+def build(output: Path, *arguments: object) -> Path:
+    done = subprocess.run([*map(str, arguments), "-o", str(output)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def run(program: Path, *arguments: str, **environment: str) -> str:
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, env=environment or None)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def example(tmp_path: Path, library: Path) -> Path:
+    include = f"-I{resources.include()}"
+    return build(tmp_path / "example", "gcc", "-std=c99", "-pedantic", "-Wall", "-Werror", include, HERE / "example.c", library)
+
+
+def test_the_example_runs(tmp_path, library_path):
+    program = example(tmp_path, library_path)
+    assert run(program).splitlines() == ["target emulated, device fake 0", "sum[0] = 2", "picked[0] = 2"]
+
+
+def test_the_example_says_that_there_is_no_driver(tmp_path, gpu_library_path):
+    done = subprocess.run([example(tmp_path, gpu_library_path)], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no CUDA driver was found (libcuda.so.1" in done.stderr
+    assert "This library holds code for sm_90a. Install the NVIDIA driver, CUDA 12.0 or newer." in done.stderr
+
+
+def test_the_library_needs_libc_only(library_path):
+    needed = re.findall(r"NEEDED.*\[(.*)\]", subprocess.run(["readelf", "-d", library_path], capture_output=True, text=True).stdout)
+    assert needed
+    assert {name.split(".so")[0] for name in needed} <= {"libc", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}
+
+
+FLAVOURS = {
+    "c99": ["gcc", "-std=c99", "-pedantic", "-D_POSIX_C_SOURCE=200809L"],
+    "c++17": ["g++", "-x", "c++", "-std=c++17"],
+    "address and undefined": ["gcc", "-std=gnu99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+    "thread": ["gcc", "-std=gnu99", "-fsanitize=thread"],
+}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_every_function(tmp_path, flavour):
+    compiler, *flags = FLAVOURS[flavour]
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    sanitizers = tuple(flag for flag in flags if "sanitize" in flag)
+    library = fake_library.write(
+        tmp_path / "libmodel.so",
+        fake_library.host_library(tmp_path, flags=sanitizers),
+        fake_library.variant(fake_library.fake_image(tmp_path, flags=sanitizers)),
+    )
+    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
+    include = f"-I{resources.include()}"
+    program = build(tmp_path / "use_abi", compiler, "-g", *flags, *warnings, include, HERE / "use_abi.c", "-x", "none", library, "-pthread")
+    repeats = "100" if sanitizers else "1000"
+    assert run(program, repeats) == "0 failures\n"
