@@ -71,7 +71,7 @@ struct TileLoader {
   static constexpr int kItems = greatest(1, kVectors / kThreads);
   // Along depth, lanes read one sector of 32 bytes together; the rest of a warp spreads over outer, so that the transposing stores
   // fall into different banks.
-  static constexpr int kLanesDepth = least(kDepth / kVector, greatest(1, 32 / static_cast<int>(sizeof(T)) / kVector));
+  static constexpr int kLanesDepth = least(least(kDepth / kVector, kThreads), greatest(1, 32 / static_cast<int>(sizeof(T)) / kVector));
   static constexpr int kOuterVector = kIsDepthLast ? 1 : kVector;
   static constexpr int kDepthVector = kIsDepthLast ? kLanesDepth * kVector : 1;
   static constexpr int kVectorsStep = kIsDepthLast ? kLanesDepth * kOuter : kOuter / kVector;  // before depth moves on
