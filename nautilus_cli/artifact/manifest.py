@@ -101,7 +101,7 @@ def _target(variant: Variant) -> dict[str, Any]:
     return {
         "arena_bytes": plan.arena_bytes,
         "buffers": [_buffer(b) for b in plan.buffers],
-        "image_bytes": len(variant.image),
+        "code_bytes": sum(len(image.data) for image in variant.images),
         "kernels": [_kernel(k, s) for k, s in zip(plan.kernels, variant.symbols, strict=True)],
         "launches": [_launch(launch, plan) for launch in plan.launches],
         "target": variant.target.name,

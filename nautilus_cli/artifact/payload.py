@@ -1,6 +1,6 @@
 """A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
 
-    header | tables: variants, ports, dimensions, kernels, launches, words, strings | images | weights | trailer
+    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | trailer
 
 Little endian; offsets count from the start of the payload.
 """
@@ -12,6 +12,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -24,10 +25,11 @@ PAYLOAD_VERSION = 1
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ16Q4I32s32s32s32s")
-VARIANT = struct.Struct("<6I2Q4IQ")
+HEADER = struct.Struct("<8sIIQIIQ18Q4I32s32s32s32s")
+VARIANT = struct.Struct("<12IQ")
+IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ")
-KERNEL = struct.Struct("<2I")
+KERNEL = struct.Struct("<4I")
 LAUNCH = struct.Struct("<12I")
 WORD = struct.Struct("<2IQ")
 
@@ -38,6 +40,20 @@ WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "i
 Bytes = bytes | memoryview
 
 
+class Image(Protocol):
+    """A module of code as the driver loads it: a cubin, or the shared library of an emulated target."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the kernels in it."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """Its bytes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Variant:
     """A model for one target.
@@ -45,14 +61,14 @@ class Variant:
     Attributes:
         target: what it runs on.
         plan: kernels, launches and memory.
-        symbols: name of each of the plan's kernels in the image.
-        image: a cubin, or the shared library of an emulated target.
+        symbols: name of each of the plan's kernels in the images.
+        images: any number of cubins; one for an emulated target.
     """
 
     target: Target
     plan: Plan
     symbols: tuple[str, ...]
-    image: bytes
+    images: tuple[Image, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,6 +134,7 @@ class _Tables:
     """The tables under construction; counts are those of rows so far."""
 
     variants: list[bytes] = field(default_factory=list)
+    images: list[bytes] = field(default_factory=list)
     ports: list[bytes] = field(default_factory=list)
     dims: list[int] = field(default_factory=list)
     kernels: list[bytes] = field(default_factory=list)
@@ -147,18 +164,23 @@ class _Tables:
                 raise InternalError(f"a launch has the word {word}, which names nothing")
             self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, word.value % 2**64))
 
-    def add_variant(self, variant: Variant, image_offset: int) -> None:
+    def add_variant(self, variant: Variant, code_offsets: Sequence[int]) -> None:
         plan, target = variant.plan, variant.target
         if len(variant.symbols) != len(plan.kernels):
             raise InternalError(f"{len(plan.kernels)} kernels have {len(variant.symbols)} symbols")
+        if target.is_emulated and len(variant.images) != 1:
+            raise InternalError(f"an emulated target has {len(variant.images)} images")
+        image_of = {symbol: index for index, image in enumerate(variant.images) for symbol in image.symbols}
+        if missing := [symbol for symbol in variant.symbols if symbol not in image_of]:
+            raise InternalError(f"no image holds the kernels {', '.join(missing)}")
         row = VARIANT.pack(
             self.strings.add(target.name),
             _EMULATED if target.is_emulated else _CUBIN,
             *target.capability,
             int(target.exact),
-            zlib.crc32(variant.image),
-            image_offset,
-            len(variant.image),
+            0,
+            len(self.images),
+            len(variant.images),
             len(self.kernels),
             len(plan.kernels),
             len(self.launches),
@@ -166,15 +188,17 @@ class _Tables:
             plan.arena_bytes,
         )
         self.variants.append(row)
+        for image, offset in zip(variant.images, code_offsets, strict=True):
+            self.images.append(IMAGE.pack(offset, len(image.data), zlib.crc32(image.data), 0))
         for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
-            self.kernels.append(KERNEL.pack(self.strings.add(symbol), kernel.geometry.smem_bytes))
+            self.kernels.append(KERNEL.pack(self.strings.add(symbol), kernel.geometry.smem_bytes, image_of[symbol], 0))
         for launch in plan.launches:
             self.add_launch(plan, launch)
 
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""
         dims = struct.pack(f"<{len(self.dims)}q", *self.dims)
-        rows = (self.variants, self.ports, [dims], self.kernels, self.launches, self.words, [bytes(self.strings.data)])
+        rows = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words, [bytes(self.strings.data)])
         return tuple(b"".join(r) for r in rows)
 
 
@@ -182,13 +206,13 @@ def _padding(position: int, align: int) -> bytes:
     return bytes(-position % align)
 
 
-def _tables(variants: Sequence[Variant], image_offsets: Sequence[int], producer: str) -> tuple[tuple[bytes, ...], int]:
+def _tables(variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], producer: str) -> tuple[tuple[bytes, ...], int]:
     tables = _Tables()
     first = variants[0].plan
     for port in (*first.inputs, *first.outputs):
         tables.add_port(port)
-    for variant, offset in zip(variants, image_offsets, strict=True):
-        tables.add_variant(variant, offset)
+    for variant, offsets in zip(variants, code_offsets, strict=True):
+        tables.add_variant(variant, offsets)
     producer_offset = tables.strings.add(producer)
     return tables.sections(), producer_offset
 
@@ -227,19 +251,19 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
     """
     _check_alike(variants)
     plan = variants[0].plan
-    # Offsets have a fixed width, so the tables are as long with any image offsets: once for the length, once for the bytes.
-    sections, _ = _tables(variants, [0] * len(variants), producer)
+    # Offsets have a fixed width, so the tables are as long with any offsets: once for the length, once for the bytes.
+    sections, _ = _tables(variants, [[0] * len(v.images) for v in variants], producer)
     position = HEADER.size + len(_layout(sections)[1])
-    image_offsets: list[int] = []
-    images: list[bytes] = []
-    for variant in variants:
-        padding = _padding(position, ALIGNMENT_BYTES)
-        image_offsets.append(position + len(padding))
-        images += [padding, variant.image]
-        position = image_offsets[-1] + len(variant.image)
-    weights_offset = position + len(_padding(position, ALIGNMENT_BYTES))
-    images.append(bytes(weights_offset - position))
-    sections, producer_offset = _tables(variants, image_offsets, producer)
+    code_offsets: list[list[int]] = [[] for _ in variants]
+    code: list[bytes] = []
+    for variant, offsets in zip(variants, code_offsets, strict=True):
+        for image in variant.images:
+            code += [_padding(position, ALIGNMENT_BYTES), image.data]
+            offsets.append(position + len(code[-2]))
+            position = offsets[-1] + len(image.data)
+    code.append(_padding(position, ALIGNMENT_BYTES))
+    weights_offset = position + len(code[-1])
+    sections, producer_offset = _tables(variants, code_offsets, producer)
     places, tables = _layout(sections)
     total = weights_offset + plan.weight_bytes + len(TRAILER)
     header = bytearray(
@@ -265,5 +289,5 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
         )
     )
     struct.pack_into("<I", header, _HEADER_CRC_OFFSET, zlib.crc32(header))
-    pieces = (bytes(header), tables, *images, *weight_pieces(plan), TRAILER)
+    pieces = (bytes(header), tables, *code, *weight_pieces(plan), TRAILER)
     return Payload(pieces=pieces, bytes=total)

@@ -31,19 +31,30 @@ nautilus_status model_allocate(const nautilus_model *model, size_t bytes, const 
                    total_bytes, model->place.device_name);
 }
 
+static nautilus_status load_modules(nautilus_model *model) {
+  const struct payload_variant *variant = model->place.variant;
+  model->modules = calloc(variant->image_count + 1, sizeof *model->modules);
+  if (model->modules == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for %u modules", variant->image_count);
+  for (uint32_t i = 0; i < variant->image_count; i++) {
+    const void *code = model->payload.base + model->payload.images[variant->image_first + i].code.offset;
+    TRY_DRIVER(&model->place.driver, cuModuleLoadData(&model->modules[i], code), "loading the code");
+  }
+  return NAUTILUS_OK;
+}
+
 static nautilus_status load_functions(nautilus_model *model) {
   const struct payload_variant *variant = model->place.variant;
   const struct payload_kernel *kernels = model->payload.kernels + variant->kernel_first;
   const struct driver *driver = &model->place.driver;
   char what[256];
-  TRY_DRIVER(driver, cuModuleLoadData(&model->module, model->payload.base + variant->image.offset), "loading the code");
   model->functions = calloc(variant->kernel_count + 1, sizeof *model->functions);
   if (model->functions == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for %u functions", variant->kernel_count);
   for (uint32_t i = 0; i < variant->kernel_count; i++) {
     const char *symbol = model->payload.strings + kernels[i].symbol;
     snprintf(what, sizeof what, "finding kernel %s", symbol);
-    TRY_DRIVER(driver, cuModuleGetFunction(&model->functions[i], model->module, symbol), what);
+    TRY_DRIVER(driver, cuModuleGetFunction(&model->functions[i], model->modules[kernels[i].image], symbol), what);
     snprintf(what, sizeof what, "giving kernel %s its %u bytes of shared memory", symbol, kernels[i].shared_bytes);
     if (kernels[i].shared_bytes > 0)
       TRY_DRIVER(driver, cuFuncSetAttribute(model->functions[i], CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES, (int)kernels[i].shared_bytes), what);
@@ -106,6 +117,7 @@ static void write_digest(const uint8_t *digest, char *text) {
 }
 
 static nautilus_status load(nautilus_model *model) {
+  TRY(load_modules(model));
   TRY(load_functions(model));
   return load_weights(model);
 }
@@ -137,13 +149,15 @@ static void dispose(nautilus_model *model) {
     if (api->cuCtxPushCurrent(model->primary) == CU_OK) {
       if (model->weights != 0)
         api->cuMemFree(model->weights);
-      if (model->module != NULL)
-        api->cuModuleUnload(model->module);
+      for (uint32_t i = 0; model->modules != NULL && i < model->place.variant->image_count; i++)
+        if (model->modules[i] != NULL)
+          api->cuModuleUnload(model->modules[i]);
       model_leave(model);
     }
     api->cuDevicePrimaryCtxRelease(model->place.device);
   }
   driver_unload(&model->place.driver);
+  free(model->modules);
   free(model->functions);
   free(model->use_first);
   free(model->uses);

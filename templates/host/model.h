@@ -15,7 +15,7 @@ struct nautilus_model {
   struct payload payload;
   struct place place;
   cu_context primary; /* the device's primary context */
-  cu_module module;
+  cu_module *modules;     /* one an image of the variant */
   cu_function *functions; /* one a kernel of the variant */
   cu_pointer weights;
   const struct payload_launch *launches; /* of the variant */

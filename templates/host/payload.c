@@ -87,7 +87,7 @@ static nautilus_status check(const struct payload_header *header, uint64_t bytes
     return bad_library("is damaged: the checksum of its header is wrong");
   if (header->payload_bytes != bytes || memcmp(base + bytes - sizeof trailer, trailer, sizeof trailer) != 0)
     return bad_library("is truncated: the end of its model is missing");
-  for (size_t i = 0; i < 7; i++)
+  for (size_t i = 0; i < PAYLOAD_TABLES; i++)
     if (!is_inside(&tables[i], header->tables_end, 8))
       return bad_library("is damaged: a table lies outside its model");
   if (header->tables_end > bytes || header->tables_end < sizeof *header || !is_inside(&header->weights, bytes, 256))
@@ -109,6 +109,7 @@ nautilus_status payload_open(struct payload *payload) {
   payload->base = base;
   payload->variants = (const struct payload_variant *)(base + header->variants.offset);
   payload->variant_count = header->variants.bytes / sizeof *payload->variants;
+  payload->images = (const struct payload_image *)(base + header->images.offset);
   payload->ports = (const struct payload_port *)(base + header->ports.offset);
   payload->dims = (const int64_t *)(base + header->dims.offset);
   payload->kernels = (const struct payload_kernel *)(base + header->kernels.offset);
@@ -118,10 +119,13 @@ nautilus_status payload_open(struct payload *payload) {
   return NAUTILUS_OK;
 }
 
-nautilus_status payload_check_image(const struct payload *payload, const struct payload_variant *variant) {
-  if (!is_inside(&variant->image, payload->header->payload_bytes, 256) ||
-      variant->image_crc != crc32(0, payload->base + variant->image.offset, variant->image.bytes))
-    return bad_library("is damaged: the checksum of its code is wrong");
+nautilus_status payload_check_code(const struct payload *payload, const struct payload_variant *variant) {
+  for (uint32_t i = 0; i < variant->image_count; i++) {
+    const struct payload_image *image = &payload->images[variant->image_first + i];
+    if (!is_inside(&image->code, payload->header->payload_bytes, 256) ||
+        image->crc != crc32(0, payload->base + image->code.offset, image->code.bytes))
+      return bad_library("is damaged: the checksum of its code is wrong");
+  }
   return NAUTILUS_OK;
 }
 

@@ -1,9 +1,10 @@
 /* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
  *
- *   header | tables: variants, ports, dimensions, kernels, launches, words, strings | images | weights | "NAUTEND\0"
+ *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | "NAUTEND\0"
  *
- * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, images and weights 256-byte
- * aligned; a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its code, kernels and launches.
+ * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
+ * aligned; a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
+ * number of cubins, or one emulated image), kernels and launches.
  */
 #ifndef NAUTILUS_HOST_PAYLOAD_H
 #define NAUTILUS_HOST_PAYLOAD_H
@@ -11,6 +12,7 @@
 #include <nautilus/abi.h>
 
 #define PAYLOAD_VERSION 1
+#define PAYLOAD_TABLES 8
 
 struct payload_section {
   uint64_t offset;
@@ -25,7 +27,8 @@ struct payload_header {
   uint32_t header_crc;     /* CRC-32 of the header while this field is zero */
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
-  struct payload_section variants, ports, dims, kernels, launches, words, strings, weights;
+  struct payload_section variants, images, ports, dims, kernels, launches, words, strings; /* PAYLOAD_TABLES of them */
+  struct payload_section weights;
   uint32_t input_count;    /* the first ports; the outputs follow */
   uint32_t output_count;
   uint32_t producer;       /* string: version of Nautilus */
@@ -43,11 +46,17 @@ struct payload_variant {
   uint32_t kind; /* enum payload_kind */
   uint32_t major, minor;
   uint32_t exact;
-  uint32_t image_crc;
-  struct payload_section image;
+  uint32_t reserved;
+  uint32_t image_first, image_count;
   uint32_t kernel_first, kernel_count;
   uint32_t launch_first, launch_count;
   uint64_t arena_bytes;
+};
+
+struct payload_image {
+  struct payload_section code;
+  uint32_t crc; /* CRC-32 of the code */
+  uint32_t reserved;
 };
 
 struct payload_port {
@@ -61,6 +70,8 @@ struct payload_port {
 struct payload_kernel {
   uint32_t symbol;       /* string */
   uint32_t shared_bytes; /* dynamic shared memory of a block */
+  uint32_t image;        /* counted from the variant's first */
+  uint32_t reserved;
 };
 
 struct payload_launch {
@@ -86,6 +97,7 @@ struct payload {
   const struct payload_header *header;
   const struct payload_variant *variants;
   size_t variant_count;
+  const struct payload_image *images;
   const struct payload_port *ports;
   const int64_t *dims;
   const struct payload_kernel *kernels;
@@ -99,7 +111,7 @@ struct payload {
 nautilus_status payload_open(struct payload *payload);
 
 /* Checks the code of a variant; the weights are too large to read twice at every load. */
-nautilus_status payload_check_image(const struct payload *payload, const struct payload_variant *variant);
+nautilus_status payload_check_code(const struct payload *payload, const struct payload_variant *variant);
 
 /* Writes "This library holds code for A, B." */
 void payload_needed(const struct payload *payload, char *text, size_t bytes);

@@ -60,8 +60,9 @@ static nautilus_status choose_emulated(const struct payload *payload, const naut
   place->variant = find_emulated(payload);
   if (place->variant == NULL)
     return error_set(NAUTILUS_UNSUPPORTED, "the emulator was asked for. %s Compile it with --target emulated.", needed);
-  TRY(payload_check_image(payload, place->variant));
-  TRY(driver_load_emulated(&place->driver, payload->base + place->variant->image.offset, place->variant->image.bytes));
+  TRY(payload_check_code(payload, place->variant));
+  const struct payload_section *code = &payload->images[place->variant->image_first].code;
+  TRY(driver_load_emulated(&place->driver, payload->base + code->offset, code->bytes));
   if (options->emulator != NULL)
     TRY(driver_configure_emulator(&place->driver, options->emulator));
   return open_device(place, options->device);
@@ -80,7 +81,7 @@ static nautilus_status choose_gpu(const struct payload *payload, const nautilus_
   if (place->variant == NULL)
     return error_set(NAUTILUS_UNFIT_DEVICE, "device %d, %s, has compute capability %d.%d. %s Compile it with --target sm_%d%d.",
                      options->device, place->device_name, major, minor, needed, major, minor);
-  return payload_check_image(payload, place->variant);
+  return payload_check_code(payload, place->variant);
 }
 
 nautilus_status place_choose(const struct payload *payload, const nautilus_model_options *options, struct place *place) {

@@ -109,13 +109,21 @@ def plan() -> Plan:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image:
+    symbols: tuple[str, ...]
+    data: bytes
+
+
 def variant(image: bytes, target: Target = EMULATED, **changes: object) -> Variant:
-    return Variant(target=target, plan=replace(plan(), **changes), symbols=SYMBOLS, image=image)  # type: ignore[arg-type]
+    changed = replace(plan(), **changes)  # type: ignore[arg-type]
+    return Variant(target=target, plan=changed, symbols=SYMBOLS, images=(Image(symbols=SYMBOLS, data=image),))
 
 
 def gpu_variant() -> Variant:
     """Code for a GPU that no machine can load: for what happens before that."""
-    return variant(b"\x7fELF not really a cubin", SM_90A)
+    images = tuple(Image(symbols=(symbol,), data=b"\x7fELF not really the cubin of " + symbol.encode()) for symbol in SYMBOLS)
+    return replace(variant(b"", SM_90A), images=images)
 
 
 def write(output: Path, host: bytes, *variants: Variant) -> Path:

@@ -90,11 +90,11 @@ SAME(offsetof(cu_launch_config, attributes), offsetof(CUlaunchConfig, attrs));
 static int wrong;
 static void compare(const char *name, const char *ours, const char *theirs) {
   /* cuEventElapsedTime: the newer version only adds a check, and drivers before 12.8 lack it. */
-  if (strcmp(ours, theirs) != 0 && strcmp(name, "cuEventElapsedTime") != 0) { printf("%%s: %%s, not %%s\n", name, theirs, ours); wrong = 1; }
+  if (strcmp(ours, theirs) != 0 && strcmp(name, "cuEventElapsedTime") != 0) wrong = printf("%%s: %%s, not %%s\n", name, theirs, ours);
 }
 int main(void) {
 %(names)s
-  return wrong;
+  return wrong != 0;
 }
 """
 

@@ -10,7 +10,7 @@ import pytest
 
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import HEADER, KERNEL, LAUNCH, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
 from tests.support import fake_library
@@ -29,13 +29,13 @@ def joined(payload: Payload) -> bytes:
 
 
 def test_structures_are_those_of_the_header_file(tmp_path):
-    names = ["header", "variant", "port", "kernel", "launch", "word"]
+    names = ["header", "variant", "image", "port", "kernel", "launch", "word"]
     lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
     source = tmp_path / "sizes.c"
     source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
     compile_c(tmp_path / "sizes", "-std=c99", source)
     sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
-    assert sizes == [s.size for s in (HEADER, VARIANT, PORT, KERNEL, LAUNCH, WORD)]
+    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD)]
 
 
 def test_word_kinds_are_those_of_the_header_file():
@@ -49,12 +49,12 @@ def test_sections_lie_where_the_header_says():
     fields = HEADER.unpack_from(data)
     assert fields[:4] == (b"NAUTILUS", 1, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[27:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[29:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
-    variant = VARIANT.unpack_from(data, fields[7])
-    assert data[variant[6] :][: variant[7]] == b"image" * 100
-    assert variant[6] % 256 == 0
-    weights_offset, weight_bytes = fields[21:23]
+    offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
+    assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
+    assert offset % 256 == 0
+    weights_offset, weight_bytes = fields[23:25]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
 
@@ -85,8 +85,12 @@ def test_several_targets_share_weights():
     assert fields[8] == 2 * VARIANT.size
     assert len(data) - len(joined(one)) < 2048
     second = VARIANT.unpack_from(data, fields[7] + VARIANT.size)
-    assert second[1:5] == (0, 9, 0, 1) and data[second[6] :].startswith(b"\x7fELF not really")
-    assert second[8:12] == (4, 4, 5, 5)  # its kernels and launches follow those of the first
+    assert second[1:5] == (0, 9, 0, 1)
+    assert second[6:12] == (1, 4, 4, 4, 5, 5)  # its images, kernels and launches follow those of the first
+    for index, symbol in enumerate(fake_library.SYMBOLS):
+        offset, size, _, _ = IMAGE.unpack_from(data, fields[9] + (1 + index) * IMAGE.size)
+        assert data[offset:][:size].endswith(symbol.encode())
+        assert KERNEL.unpack_from(data, fields[15] + (4 + index) * KERNEL.size)[2] == index
 
 
 def test_names_with_nul_and_lone_surrogates_stay_strings():
@@ -109,6 +113,14 @@ def test_names_with_nul_and_lone_surrogates_stay_strings():
 def test_refuses_a_broken_plan(changes, message):
     with pytest.raises(InternalError, match=message):
         build(fake_library.variant(b"i", **changes))
+
+
+def test_refuses_images_that_do_not_fit():
+    whole = fake_library.variant(b"i")
+    with pytest.raises(InternalError, match="an emulated target has 2 images"):
+        build(replace(whole, images=whole.images * 2))
+    with pytest.raises(InternalError, match="no image holds the kernels fake_counters, fake_options"):
+        build(replace(whole, images=(fake_library.Image(symbols=("fake_add", "fake_gather"), data=b"i"),)))
 
 
 def test_refuses_targets_that_differ():

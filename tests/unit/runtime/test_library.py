@@ -1,4 +1,5 @@
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -226,8 +227,6 @@ def test_out_of_memory_says_how_much(tmp_path: Path, host, image):
 
 
 def test_more_shared_memory_than_there_is_names_the_kernel(tmp_path: Path, host, image):
-    from dataclasses import replace
-
     kernels = fake_library.plan().kernels
     large = replace(kernels[0], geometry=replace(kernels[0].geometry, smem_bytes=300_000))
     path = fake_library.write(tmp_path / "liblarge.so", host, fake_library.variant(image, kernels=(large, *kernels[1:])))
