@@ -27,10 +27,9 @@ help:
 	touch $@
 
 demo: $(ready)
-	@mkdir -p out
-	$(PYTHON) models/fetch.py $(model)
-	$(PYTHON) -m nautilus_cli.cli compile models/$(model)/model.onnx -o out/lib$(model).so --shape x=1x3x48x192 --no-verify
-	$(PYTHON) -m nautilus_cli.cli verify models/$(model)/model.onnx out/lib$(model).so
+	$(PYTHON) models/fetch.py $(model) -o out
+	$(PYTHON) -m nautilus_cli.cli compile out/$(model).onnx -o out/lib$(model).so --shape x=1x3x48x192 --no-verify
+	$(PYTHON) -m nautilus_cli.cli verify out/$(model).onnx out/lib$(model).so
 
 test: lint unit
 
