@@ -1,0 +1,102 @@
+"""What holds for the schedules of every family on the problems of its cases, and of these families on shapes of real models."""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import prod
+from typing import Any
+
+import pytest
+
+from nautilus_cli.ir.types import F16, F32
+from nautilus_cli.kernels import gather, pointwise, row
+from nautilus_cli.kernels.base import Family
+from nautilus_cli.kernels.registry import families, family
+from nautilus_cli.targets.registry import targets
+
+PROBLEMS: list[tuple[Family, Any]] = [
+    *((pointwise.FAMILY, pointwise.Problem(elements=n, element_bytes=b)) for n in (1, 7, 1000, 150528, 10**8, 2**33) for b in (1, 2, 4, 8)),
+    *(
+        (row.FAMILY, row.Problem(rows=rows, columns=columns, row_major=is_major, element_bytes=size))
+        for rows, columns in ((1, 1), (1, 1000), (12 * 128, 128), (197, 768), (2048, 49), (8, 50257), (1, 10**7), (3, 0), (10**6, 3))
+        for is_major in (True, False)
+        for size in (2, 4)
+    ),
+    *(
+        (
+            gather.FAMILY,
+            gather.Problem(rows=rows, columns=columns, extents=(30522,), strides=(columns,), data=data, data_slot=0),
+        )
+        for rows, columns in ((1, 1), (128, 768), (512, 1024), (3, 10**6), (10**6, 1), (5, 7))
+        for data in (F16, F32)
+    ),
+]
+
+
+@pytest.mark.parametrize("name", targets())
+def test_the_chosen_schedule_is_legal_and_covers_the_problem(name: str) -> None:
+    target = targets()[name]
+    for kind, problem in PROBLEMS:
+        schedule = kind.choose(problem, target)
+        assert kind.violations(problem, schedule, target) == (), (problem, schedule)
+        geometry = kind.geometry(problem, schedule)
+        assert 1 <= geometry.threads <= 1024
+        assert geometry.smem_bytes <= target.smem_bytes_block
+        assert all(1 <= n <= limit for n, limit in zip(geometry.grid, (2**31 - 1, 65535, 65535), strict=True)), (problem, geometry)
+
+
+def test_enough_blocks_and_wide_accesses_on_a_large_device() -> None:
+    target = targets()["sm_90a"]
+    for kind, problem in PROBLEMS:
+        if kind is not pointwise.FAMILY or problem.elements < 10**6:
+            continue
+        schedule = kind.choose(problem, target)
+        assert schedule.vector * problem.element_bytes == min(16, 8 * problem.element_bytes)
+        assert prod(kind.geometry(problem, schedule).grid) >= 2 * target.multiprocessors
+
+
+@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY], ids=lambda kind: kind.name)
+def test_the_search_space_is_fixed_and_has_legal_points(kind: Family) -> None:
+    target = targets()["sm_90a"]
+    for problem in [p for k, p in PROBLEMS if k is kind][:6]:
+        space = list(kind.schedules(problem, target))
+        assert space == list(kind.schedules(problem, target))
+        assert len(set(space)) == len(space)
+        legal = [s for s in space if not kind.violations(problem, s, target)]
+        assert legal
+        assert all(kind.geometry(problem, s).threads == s.threads for s in islice(legal, 20))
+
+
+def test_illegal_schedules_say_why() -> None:
+    target = targets()["sm_90a"]
+    problem = row.Problem(rows=4, columns=100, row_major=True)
+
+    def why(**changes: int) -> str:
+        fields = {"threads": 64, "row_lanes": 1, "column_threads": 32, "vector": 4, "items": 1, **changes}
+        return "; ".join(row.FAMILY.violations(problem, row.Schedule(**fields), target))
+
+    assert why() == ""
+    assert "power of two" in why(vector=3)
+    assert "no multiple of vectors of 8" in why(vector=8)
+    assert "hold no 100 columns" in why(column_threads=8, items=3)
+    assert "at most 32" in why(items=9)
+    assert "no whole warps" in why(threads=48, column_threads=16)
+    assert "a warp has 32" in why(row_lanes=64, threads=2048)
+    assert "no multiple of 1 × 32" in why(threads=80)
+    assert "power of two" in pointwise.FAMILY.violations(
+        pointwise.Problem(elements=5), pointwise.Schedule(threads=32, vector=6, unroll=1), target
+    )[0]  # fmt: skip
+    assert "no multiple of vectors" in gather.FAMILY.violations(
+        gather.Problem(rows=1, columns=6, extents=(2,), strides=(6,), data=F32, data_slot=0),
+        gather.Schedule(threads=32, column_threads=1, vector=4),
+        target,
+    )[0]  # fmt: skip
+
+
+def test_registry() -> None:
+    assert {"pointwise", "row", "gather"} <= set(families())
+    assert family("row") is row.FAMILY
+    with pytest.raises(Exception, match="Known: row"):
+        family("rows")
+    with pytest.raises(TypeError):
+        families()["x"] = row.FAMILY  # type: ignore[index]
