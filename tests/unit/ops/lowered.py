@@ -16,7 +16,9 @@ from nautilus_cli.ops.spec import Anchor, Decompose, HostOnly, Inference, Moveme
 
 NORMAL_FORMS = {
     "MatMul": lambda attrs, types: len(types) == 2 and all(len(t.shape) >= 2 for t in types),
-    "Conv": lambda attrs, types: len(types) == 2 and len(types[0].shape) >= 4 and attrs.auto_pad == "NOTSET" and None not in window_of(attrs),
+    "Conv": lambda attrs, types: (
+        len(types) == 2 and len(types[0].shape) >= 4 and attrs.auto_pad == "NOTSET" and None not in window_of(attrs)
+    ),
     "MaxPool": lambda attrs, types: len(types[0].shape) >= 4 and attrs.auto_pad == "NOTSET" and None not in window_of(attrs),
 }
 NORMAL_FORMS |= {"AveragePool": NORMAL_FORMS["MaxPool"], "LpPool": NORMAL_FORMS["MaxPool"]}

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import F16, F32, TensorType
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Inference
+from tests.unit.ops.drawing import FLOATS, full_shapes, seeds, values
+from tests.unit.ops.lowered import lowered
+from tests.unit.ops.oracle import check, onnxruntime_says, same
+
+WIDE = st.sampled_from((np.float32, np.float64))
+
+
+def scales(rng: np.random.Generator, shape: tuple[int, ...], dtype: object, count: int) -> list[np.ndarray]:
+    return [values(rng, shape, dtype) for _ in range(count)]
+
+
+@given(st.data(), full_shapes(1), st.sampled_from((np.float32, np.float16)), seeds(), st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_layer_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, has_bias: bool) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = values(rng, shape, dtype)
+    operands = [x, *scales(rng, shape[axis % len(shape) :], dtype, 1 + has_bias)]
+    # In float16 the oracles' statistics have another type than stash_type says.
+    outputs = 3 if x.dtype == np.float32 else 1
+    check("LayerNormalization", operands, {"axis": axis, "epsilon": 1e-2}, outputs=outputs, terms=x.size, depth=12)
+
+
+@given(st.data(), full_shapes(1), st.sampled_from((np.float32, np.float16)), seeds())
+@settings(max_examples=30, deadline=None)
+def test_rms_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = values(rng, shape, dtype)
+    check("RMSNormalization", [x, *scales(rng, shape[axis % len(shape) :], dtype, 1)], {"axis": axis}, terms=x.size, depth=12)
+
+
+@given(full_shapes(3), WIDE, seeds())
+@settings(max_examples=20, deadline=None)
+def test_instance_normalization(shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
+    x = values(rng, shape, dtype)
+    check("InstanceNormalization", [x, *scales(rng, shape[1:2], dtype, 2)], {"epsilon": 1e-2}, terms=x.size, depth=12)
+
+
+@given(full_shapes(3), st.integers(1, 3), seeds())
+@settings(max_examples=20, deadline=None)
+def test_group_normalization(shape: tuple[int, ...], groups: int, rng: np.random.Generator) -> None:
+    shape = (shape[0], shape[1] * groups, *shape[2:])
+    x = values(rng, shape, np.float32)
+    operands = [x, *scales(rng, shape[1:2], np.float32, 2)]
+    check("GroupNormalization", operands, {"epsilon": 1e-2, "num_groups": groups}, terms=x.size, depth=12)
+
+
+@given(full_shapes(2), st.sampled_from(FLOATS), seeds())
+@settings(max_examples=20, deadline=None)
+def test_batch_normalization(shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
+    operands = [values(rng, shape, dtype), *scales(rng, shape[1:2], dtype, 3)]
+    operands.append(np.abs(values(rng, shape[1:2], dtype)) + operands[0].dtype.type(1))
+    check("BatchNormalization", operands, {"epsilon": 2**-10}, depth=12)
+
+
+@given(st.data(), full_shapes(1), WIDE, seeds(), st.sampled_from([1, 2]))
+@settings(max_examples=20, deadline=None)
+def test_lp_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, p: int) -> None:
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    # The reference evaluator forgets the absolute values of the 1-norm.
+    check("LpNormalization", [values(rng, shape, dtype)], {"axis": axis, "p": p}, oracle=onnxruntime_says, terms=shape[axis], depth=6)
+
+
+@given(full_shapes(4), seeds(), st.sampled_from([(0, 2, 3), (1,), (0, 1, 2, 3)]))
+@settings(max_examples=20, deadline=None)
+def test_mean_variance_normalization(shape: tuple[int, ...], rng: np.random.Generator, axes: tuple[int, ...]) -> None:
+    # Not against others: they subtract two mean squares, which cancels. One element alone has no variance: 0 over epsilon.
+    shape = (shape[0] + 1, shape[1] + 1, *shape[2:])
+    x = values(rng, shape, np.float32)
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean(axes, keepdims=True)) / (wide.std(axes, keepdims=True) + 1e-9)
+    operator = operators()["MeanVarianceNormalization"]
+    attrs = operator.attributes(axes)
+    same(operator.evaluate(attrs, (x,), 1)[0], expected.astype(np.float32), terms=x.size, depth=12)
+    same(lowered(operator, attrs, [x], 1)[0], expected.astype(np.float32), terms=x.size, depth=12)
+
+
+@given(full_shapes(4), seeds(), st.sampled_from([1, 3, 5]))
+@settings(max_examples=20, deadline=None)
+def test_local_response_normalization(shape: tuple[int, ...], rng: np.random.Generator, size: int) -> None:
+    attrs = {"size": size, "alpha": 0.5, "beta": 0.7, "bias": 1.5}
+    check("LRN", [values(rng, shape, np.float32)], attrs, oracle=onnxruntime_says, depth=8)
+
+
+def test_local_response_of_even_size_reaches_one_further_behind() -> None:
+    """Neither oracle has it."""
+    x = np.array([1, 2, 3], np.float32).reshape(1, 3, 1)
+    operator = operators()["LRN"]
+    attrs = operator.attributes(size=2, alpha=1.0, beta=1.0, bias=1.0)
+    expected = np.array([1 / (1 + 5 / 2), 2 / (1 + 13 / 2), 3 / (1 + 9 / 2)], np.float32).reshape(1, 3, 1)
+    same(operator.evaluate(attrs, (x,), 1)[0], expected, terms=2, depth=4)
+    same(lowered(operator, attrs, [x], 1)[0], expected, terms=2, depth=4)
+
+
+def test_large_mean_does_not_cancel() -> None:
+    """Two passes: the variance of values with a mean of 1e4 deviations."""
+    x = (1e4 + np.random.default_rng(0).standard_normal((4, 256))).astype(np.float32)
+    one, zero = np.ones(256, np.float32), np.zeros(256, np.float32)
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-5)
+    (found,) = lowered(operators()["LayerNormalization"], operators()["LayerNormalization"].attributes(), [x, one, zero], 1)
+    # The mean itself has 24 bits: a unit of 1e4 is 2^-10 deviations. One pass (mean of squares less square of mean) would be off by 10.
+    assert np.abs(found - expected).max() < 2**-10
+
+
+def test_sixteen_bits_do_not_overflow_on_the_way() -> None:
+    x = np.linspace(-6e4, 6e4, 64).astype(np.float16)[None]
+    one, zero = np.ones(64, np.float16), np.zeros(64, np.float16)
+    for name, arrays in (("LayerNormalization", [x, one, zero]), ("RMSNormalization", [x, one])):
+        (found,) = lowered(operators()[name], operators()[name].attributes(), arrays, 1)
+        assert np.abs(found).max() == pytest.approx(np.sqrt(3), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "attrs", "message"),
+    [
+        ("LayerNormalization", [TensorType(F32, (2, 3)), TensorType(F32, (2,))], {}, r"\[2, 3\], \[2\] do not broadcast"),
+        ("LayerNormalization", [TensorType(F32, (3,)), TensorType(F32, (2, 3))], {}, r"'Scale' has shape \[2, 3\]; .* broadcasts to \[3\]"),
+        ("LayerNormalization", [TensorType(F32, (3,)), TensorType(F16, (3,))], {}, "operand 'Scale' has type f16"),
+        ("RMSNormalization", [TensorType(F32, (3,)), TensorType(F32, (3,))], {"axis": 1}, "axis is 1"),
+        ("BatchNormalization", [TensorType(F32, (2, 3))] * 5, {}, r"'scale' has shape \[2, 3\]; the specification requires \[3\]"),
+        ("BatchNormalization", [TensorType(F32, (2, 3))] * 5, {"training_mode": 1}, "only inference"),
+        (
+            "GroupNormalization",
+            [TensorType(F32, (1, 4, 2)), *[TensorType(F32, (4,))] * 2],
+            {"num_groups": 3},
+            "num_groups is 3 for 4 channels",
+        ),
+        ("InstanceNormalization", [TensorType(F32, (1, 4)), *[TensorType(F32, (4,))] * 2], {}, "batch, channels and spatial"),
+        ("LpNormalization", [TensorType(F32, (4,))], {"p": 3}, "p is 3; the specification allows 1 and 2"),
+    ],
+)
+def test_refusals(name: str, types: list[TensorType], attrs: dict[str, Any], message: str) -> None:
+    operator = operators()[name]
+    with pytest.raises(ModelError, match=message):
+        operator.infer(Inference(operator.attributes(**attrs), tuple(types), (None,) * len(types), 1))

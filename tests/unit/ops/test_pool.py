@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import F32, TensorType
+from nautilus_cli.ops.pool import AveragePoolAttrs, pool_counts, pool_window
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import Inference
+from tests.unit.ops.drawing import seeds, values
+from tests.unit.ops.lowered import lowered
+from tests.unit.ops.oracle import check, onnxruntime_says, same
+
+
+@st.composite
+def windows(draw: st.DrawFn, *, dilates: bool = True) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """A shape and attributes for one to three spatial dimensions."""
+    rank = draw(st.integers(1, 3))
+    kernel = [draw(st.integers(1, 3)) for _ in range(rank)]
+    mode = draw(st.sampled_from(["NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]))
+    # onnxruntime refuses SAME where the stride is larger than the kernel, and the padding would be negative.
+    strides = [draw(st.integers(1, k if mode.startswith("SAME") else 3)) for k in kernel]
+    attrs: dict[str, Any] = {"kernel_shape": kernel, "strides": strides, "auto_pad": mode}
+    if mode == "NOTSET":
+        attrs["pads"] = [draw(st.integers(0, k - 1)) for k in (*kernel, *kernel)]
+        attrs["ceil_mode"] = draw(st.integers(0, 1))
+        if dilates:
+            attrs["dilations"] = [draw(st.integers(1, 2)) for _ in range(rank)]
+    return (draw(st.integers(1, 2)), draw(st.integers(1, 3)), *(draw(st.integers(6, 8)) for _ in range(rank))), attrs
+
+
+@given(windows(), st.sampled_from([np.float32, np.float64, np.int8, np.uint8]), seeds())
+@settings(max_examples=80, deadline=None)
+def test_max_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], dtype: object, rng: np.random.Generator) -> None:
+    shape, attrs = drawn
+    check("MaxPool", [values(rng, shape, dtype)], attrs, oracle=onnxruntime_says)
+
+
+@given(windows(), st.integers(0, 1), seeds())
+@settings(max_examples=60, deadline=None)
+def test_max_pool_indices(drawn: tuple[tuple[int, ...], dict[str, Any]], order: int, rng: np.random.Generator) -> None:
+    shape, attrs = drawn
+    x = values(rng, shape, np.float32)
+    expected = onnxruntime_says("MaxPool", [x], {**attrs, "storage_order": order}, 2, 22)
+    operator = operators()["MaxPool"]
+    tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in attrs.items()}
+    for found, wanted in zip(operator.evaluate(operator.attributes(**tuples, storage_order=order), (x,), 2), expected, strict=True):
+        same(found, wanted, terms=1, depth=1)
+
+
+@given(windows(dilates=True), st.integers(0, 1), seeds())
+@settings(max_examples=80, deadline=None)
+def test_average_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], include: int, rng: np.random.Generator) -> None:
+    shape, attrs = drawn
+    check(
+        "AveragePool", [values(rng, shape, np.float32)], {**attrs, "count_include_pad": include}, oracle=onnxruntime_says, terms=27, depth=4
+    )
+
+
+@given(windows(), st.integers(1, 3), seeds())
+@settings(max_examples=40, deadline=None)
+def test_lp_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], p: int, rng: np.random.Generator) -> None:
+    shape, attrs = drawn
+    check("LpPool", [values(rng, shape, np.float32)], {**attrs, "p": p}, oracle=onnxruntime_says, terms=27, depth=4)
+
+
+def test_sixteen_bits() -> None:
+    x = values(np.random.default_rng(0), (1, 2, 5, 5), np.float16)
+    for name in ("MaxPool", "AveragePool"):
+        check(name, [x], {"kernel_shape": [2, 2]}, terms=4)
+
+
+def test_nan_wins() -> None:
+    x = np.array([[[1, np.nan, 2, 3]]], np.float32)
+    operator = operators()["MaxPool"]
+    (found,) = lowered(operator, operator.attributes((2,)), [x], 1)
+    np.testing.assert_array_equal(found, [[[np.nan, np.nan, 3]]])
+
+
+def test_padding_behind_a_rounded_up_window_does_not_count() -> None:
+    attrs = AveragePoolAttrs((3,), ceil_mode=1, strides=(2,), pads=(0, 1), count_include_pad=1)
+    found = pool_window(attrs, (1, 1, 5))
+    # Windows start at 0, 2 and 4; the last has one element and one of padding, and reaches one beyond the padding.
+    assert found.results == (3,)
+    assert pool_counts(attrs, found).tolist() == [3, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("shape", "attrs", "message"),
+    [
+        ((1, 2), {"kernel_shape": (2,)}, "batch, channels and spatial dimensions"),
+        ((1, 2, 5), {"kernel_shape": (2, 2)}, "for 1 spatial dimensions"),
+        ((1, 2, 5), {"kernel_shape": (0,)}, "one positive size each"),
+        ((1, 2, 5), {"kernel_shape": (6,)}, "a window of 6 does not fit"),
+        ((1, 2, 5), {"kernel_shape": (2,), "pads": (2, 0)}, "could lie in the padding alone"),
+        ((1, 2, 5), {"kernel_shape": (2,), "pads": (-1, 0)}, "none negative"),
+    ],
+)
+def test_refusals(shape: tuple[int, ...], attrs: dict[str, Any], message: str) -> None:
+    operator = operators()["MaxPool"]
+    with pytest.raises(ModelError, match=message):
+        operator.infer(Inference(operator.attributes(**attrs), (TensorType(F32, shape),), (None,), 1))
