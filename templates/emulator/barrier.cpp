@@ -17,7 +17,8 @@ void check_convergence(const Thread &thread, unsigned id, Site site) {
         warp.barrier_id = id;
         warp.barrier_site = site;
     } else if (warp.barrier_id != id || !same(warp.barrier_site, site)) {
-        fail(FailureKind::kMisuse, "the lanes of a warp diverge at a barrier: others wait in " + to_string(warp.barrier_site) + ", this one", site);
+        fail(FailureKind::kMisuse,
+             "the lanes of a warp diverge at a barrier: others wait in " + to_string(warp.barrier_site) + ", this one", site);
     }
     if (++warp.lanes_at_barrier == static_cast<unsigned>(__builtin_popcount(warp.lanes))) warp.lanes_at_barrier = 0;
 }
@@ -38,7 +39,8 @@ void barrier(unsigned id, unsigned threads, bool waits, Site site) {
 
     Barrier &barrier = block.barrier(id);
     if (barrier.arrived > 0 && barrier.expected != threads) {
-        fail(FailureKind::kMisuse, "threads disagree on the size of a barrier: " + std::to_string(barrier.expected) + " and " + std::to_string(threads), site);
+        fail(FailureKind::kMisuse,
+             "threads disagree on the size of a barrier: " + std::to_string(barrier.expected) + " and " + std::to_string(threads), site);
     }
     if (waits) check_convergence(self, id, site);
     barrier.expected = threads;

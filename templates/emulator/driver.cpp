@@ -163,7 +163,8 @@ cu_result module_get_function(cu_function *function, cu_module module, const cha
 cu_result function_set_attribute(cu_function function, int attribute, int value) {
     if (const cu_result result = check_context()) return result;
     if (!function) return error(CU_ERROR_INVALID_HANDLE, "cuFuncSetAttribute: no function");
-    if (attribute != CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES) return error(CU_ERROR_INVALID_VALUE, "cuFuncSetAttribute: this attribute is not emulated");
+    if (attribute != CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES)
+        return error(CU_ERROR_INVALID_VALUE, "cuFuncSetAttribute: this attribute is not emulated");
     if (value < 0 || static_cast<unsigned>(value) > kSharedBytesOptIn) {
         return error(CU_ERROR_INVALID_VALUE, "cuFuncSetAttribute: " + std::to_string(value) + " bytes of shared memory, of at most " +
                                                  std::to_string(kSharedBytesOptIn));
@@ -299,8 +300,8 @@ EXPORT const char *nautilus_emulator_last_error(void) {
     return sticky == CU_OK ? thread_text : sticky_text;
 }
 
-EXPORT int nautilus_emulator_launch(const nautilus::emulated::KernelEntry *kernel, const unsigned grid[3], const unsigned block[3], unsigned shared_bytes,
-                                    const void *arguments) {
+EXPORT int nautilus_emulator_launch(const nautilus::emulated::KernelEntry *kernel, const unsigned grid[3], const unsigned block[3],
+                                    unsigned shared_bytes, const void *arguments) {
     using namespace nautilus::emulated;
     const Launch launch = {kernel, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes, arguments, driver::options()};
     const Failure failure = run(launch);

@@ -32,11 +32,13 @@ cu_result check_geometry(const cu_kernel_node_params &parameters) {
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || grid[0] > kMostGridX || grid[1] > kMostGridYZ || grid[2] > kMostGridYZ) {
         return error(CU_ERROR_INVALID_VALUE, "a grid of " + size_text(grid) + " blocks");
     }
-    if (block[0] == 0 || block[1] == 0 || block[2] == 0 || block[2] > kMostBlockZ || std::uint64_t{block[0]} * block[1] * block[2] > kMostThreads) {
+    if (block[0] == 0 || block[1] == 0 || block[2] == 0 || block[2] > kMostBlockZ ||
+        std::uint64_t{block[0]} * block[1] * block[2] > kMostThreads) {
         return error(CU_ERROR_INVALID_VALUE, "a block of " + size_text(block) + " threads");
     }
     if (parameters.shared_bytes > parameters.function->most_shared_bytes) {
-        return error(CU_ERROR_INVALID_VALUE, std::to_string(parameters.shared_bytes) + " bytes of shared memory, where the function was given at most " +
+        return error(CU_ERROR_INVALID_VALUE, std::to_string(parameters.shared_bytes) +
+                                                 " bytes of shared memory, where the function was given at most " +
                                                  std::to_string(parameters.function->most_shared_bytes));
     }
     return CU_OK;
@@ -49,9 +51,10 @@ cu_result launch(cu_stream stream, const cu_kernel_node_params &parameters) {
     return prepared.run();
 }
 
-cu_result launch_kernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                        unsigned shared_bytes, cu_stream stream, void **parameters, void **extra) {
-    return launch(stream, {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, parameters, extra, nullptr, nullptr});
+cu_result launch_kernel(cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                        unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra) {
+    return launch(stream,
+                  {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, parameters, extra, nullptr, nullptr});
 }
 
 cu_result launch_kernel_extended(const cu_launch_config *config, cu_function function, void **parameters, void **extra) {
@@ -130,7 +133,8 @@ cu_result check_stream(cu_stream stream) {
 
 cu_result PreparedLaunch::prepare(const cu_kernel_node_params &parameters) {
     if (!parameters.function) return error(CU_ERROR_INVALID_HANDLE, "a launch of no function");
-    if (!parameters.parameters || parameters.extra) return error(CU_ERROR_INVALID_VALUE, "a launch needs its parameters as an array of pointers");
+    if (!parameters.parameters || parameters.extra)
+        return error(CU_ERROR_INVALID_VALUE, "a launch needs its parameters as an array of pointers");
     if (const cu_result result = check_geometry(parameters)) return result;
     kernel_ = parameters.function->kernel;
     grid_ = {parameters.grid[0], parameters.grid[1], parameters.grid[2]};

@@ -56,7 +56,8 @@ cu_result graph_instantiate(cu_graph_exec *exec, cu_graph graph, unsigned long l
 
 cu_result graph_exec_kernel_node_set_params(cu_graph_exec exec, cu_graph_node node, const cu_kernel_node_params *parameters) {
     if (const cu_result result = check_context()) return result;
-    if (node->number >= exec->launches.size()) return error(CU_ERROR_INVALID_VALUE, "cuGraphExecKernelNodeSetParams: a node of another graph");
+    if (node->number >= exec->launches.size())
+        return error(CU_ERROR_INVALID_VALUE, "cuGraphExecKernelNodeSetParams: a node of another graph");
     return exec->launches[node->number].prepare(*parameters);
 }
 

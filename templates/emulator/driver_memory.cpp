@@ -87,8 +87,12 @@ cu_result copy(void *to, const void *from, std::size_t bytes, cu_stream stream) 
     return CU_OK;
 }
 
-cu_result memcpy_host_to_device(cu_pointer to, const void *from, std::size_t bytes, cu_stream stream) { return copy(pointer_of(to), from, bytes, stream); }
-cu_result memcpy_device_to_host(void *to, cu_pointer from, std::size_t bytes, cu_stream stream) { return copy(to, pointer_of(from), bytes, stream); }
+cu_result memcpy_host_to_device(cu_pointer to, const void *from, std::size_t bytes, cu_stream stream) {
+    return copy(pointer_of(to), from, bytes, stream);
+}
+cu_result memcpy_device_to_host(void *to, cu_pointer from, std::size_t bytes, cu_stream stream) {
+    return copy(to, pointer_of(from), bytes, stream);
+}
 cu_result memcpy_device_to_device(cu_pointer to, cu_pointer from, std::size_t bytes, cu_stream stream) {
     return copy(pointer_of(to), pointer_of(from), bytes, stream);
 }

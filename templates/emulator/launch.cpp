@@ -44,7 +44,8 @@ Failure run(const Launch &launch) {
     const std::lock_guard<std::mutex> lock(one_at_a_time);
     Job job{launch, Grid(launch)};
     workers.run(
-        os_threads(launch), [](void *context, Block &block) { block.run(static_cast<Job *>(context)->launch, static_cast<Job *>(context)->grid); }, &job);
+        os_threads(launch),
+        [](void *context, Block &block) { block.run(static_cast<Job *>(context)->launch, static_cast<Job *>(context)->grid); }, &job);
     return job.grid.take_failure();
 }
 

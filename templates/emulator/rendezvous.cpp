@@ -17,7 +17,7 @@ Collective &find(Warp &warp, unsigned mask) {
     Collective *free = nullptr;
     for (Collective &collective : warp.collectives) {
         if (collective.arrived == 0) {
-        ++warp.collectives_in_progress;
+            ++warp.collectives_in_progress;
             if (!free) free = &collective;
         } else if (collective.mask == mask) {
             return collective;
@@ -45,8 +45,8 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
         collective.combine = combine;
         collective.site = site;
     } else if (collective.combine != combine || collective.site.line != site.line || collective.site.file != site.file) {
-        fail(FailureKind::kMisuse, "the lanes of a warp diverge: others wait at " + describe(collective.name, collective.site) + ", this one at " + name,
-             site);
+        fail(FailureKind::kMisuse,
+             "the lanes of a warp diverge: others wait at " + describe(collective.name, collective.site) + ", this one at " + name, site);
     }
     warp.payloads[self.lane] = payload;
     collective.arrived |= 1u << self.lane;

@@ -14,8 +14,8 @@ class Block;
 // A stack runs one thread to its end, then the next. A thread that blocks keeps its stack, so a block needs as many stacks as threads
 // wait at once, and a kernel that never waits needs one.
 struct Stack {
-    char *base = nullptr;      // a multiple of kStackBytes; the lowest page is a guard
-    void *context = nullptr;   // where it was left
+    char *base = nullptr;     // a multiple of kStackBytes; the lowest page is a guard
+    void *context = nullptr;  // where it was left
 
     StackTop &top() const { return *reinterpret_cast<StackTop *>(base + kStackBytes - sizeof(StackTop)); }
 };

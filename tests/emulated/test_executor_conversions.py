@@ -95,7 +95,12 @@ def test_float_to_integer_truncates_and_saturates(image: Image, name: str, dtype
 def test_float_to_narrow_integers_keeps_the_low_bits(image: Image) -> None:
     x = np.array([0, 1.9, -1.9, 255, 256, 300.5, -1, -200], np.float32)
     assert convert(image, "u8_from_f32", x, np.uint8).tolist() == [0, 1, 255, 255, 0, 44, 255, 56]
-    assert convert(image, "u32_from_f32", np.array([-1, 2.0**31, 4e9, 2.0**32], np.float32), np.uint32).tolist() == [2**32 - 1, 2**31, 4 * 10**9, 0]
+    assert convert(image, "u32_from_f32", np.array([-1, 2.0**31, 4e9, 2.0**32], np.float32), np.uint32).tolist() == [
+        2**32 - 1,
+        2**31,
+        4 * 10**9,
+        0,
+    ]
 
 
 def test_float_to_bool(image: Image) -> None:

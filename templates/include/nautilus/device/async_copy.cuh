@@ -18,12 +18,12 @@ NAUTILUS_DEVICE void cp_async(void *shared, const void *global, int source_bytes
     emulated::copy_async(shared, global, kBytes, static_cast<unsigned>(source_bytes), site);
 #else
     if constexpr (kBytes == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
-                     "l"(__cvta_generic_to_global(global)), "r"(source_bytes)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)), "l"(__cvta_generic_to_global(global)),
+                     "r"(source_bytes)
                      : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(shared)),
-                     "l"(__cvta_generic_to_global(global)), "n"(kBytes), "r"(source_bytes)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(shared)), "l"(__cvta_generic_to_global(global)),
+                     "n"(kBytes), "r"(source_bytes)
                      : "memory");
     }
 #endif

@@ -21,8 +21,8 @@
 //                      store_global<Vec, StoreHint::kDefault | kStreaming>(address, value); load_shared<Vec>(address); store_shared
 //   async_copy.cuh     cp_async<4 | 8 | 16>(shared, global, source_bytes = all) cp_async16(...) cp_async_commit()
 //                      cp_async_wait<groups in flight>()
-//   atomics.cuh        T atomic_add atomic_max atomic_min atomic_exchange(address, value) atomic_compare_exchange(address, expected, value);
-//                      uint32 load_acquire(address) store_release(address, value)
+//   atomics.cuh        T atomic_add(address, value) atomic_max atomic_min atomic_exchange;
+//                      T atomic_compare_exchange(address, expected, value); uint32 load_acquire(address) store_release(address, value)
 //   dependency.cuh     dependency_wait() dependency_trigger()
 //   math.cuh           float and double: exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt pow fmod sin cos tan asin acos atan atan2
 //                      sinh cosh tanh asinh acosh atanh erf erfc floor ceil trunc rint round fabs copysign fma fmax fmin is_nan

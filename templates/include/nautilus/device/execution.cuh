@@ -32,18 +32,10 @@ NAUTILUS_DEVICE void pause(Site site = current_site()) { emulated::yield(site); 
 NAUTILUS_DEVICE Index3 thread_index() {
     return {static_cast<int>(threadIdx.x), static_cast<int>(threadIdx.y), static_cast<int>(threadIdx.z)};
 }
-NAUTILUS_DEVICE Index3 block_index() {
-    return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
-}
-NAUTILUS_DEVICE Index3 block_extent() {
-    return {static_cast<int>(blockDim.x), static_cast<int>(blockDim.y), static_cast<int>(blockDim.z)};
-}
-NAUTILUS_DEVICE Index3 grid_extent() {
-    return {static_cast<int>(gridDim.x), static_cast<int>(gridDim.y), static_cast<int>(gridDim.z)};
-}
-NAUTILUS_DEVICE int linear_thread_index() {
-    return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
-}
+NAUTILUS_DEVICE Index3 block_index() { return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)}; }
+NAUTILUS_DEVICE Index3 block_extent() { return {static_cast<int>(blockDim.x), static_cast<int>(blockDim.y), static_cast<int>(blockDim.z)}; }
+NAUTILUS_DEVICE Index3 grid_extent() { return {static_cast<int>(gridDim.x), static_cast<int>(gridDim.y), static_cast<int>(gridDim.z)}; }
+NAUTILUS_DEVICE int linear_thread_index() { return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)); }
 NAUTILUS_DEVICE int lane_index() {
     int lane;
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));

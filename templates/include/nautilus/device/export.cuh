@@ -21,10 +21,10 @@ Arguments argument_type(void (*kernel)(Arguments));
 
 // The entry itself is exported as <symbol>_emulated, for tests that launch a kernel without a driver.
 #define NAUTILUS_EXPORT(symbol)                                                                                    \
-    extern "C" __attribute__((visibility("default"))) const ::nautilus::emulated::KernelEntry symbol##_emulated;    \
-    const ::nautilus::emulated::KernelEntry symbol##_emulated = {                                                   \
-        #symbol, &::nautilus::emulated::run_kernel<decltype(::nautilus::emulated::argument_type(symbol)), symbol>,  \
-        sizeof(decltype(::nautilus::emulated::argument_type(symbol)))};                                             \
+    extern "C" __attribute__((visibility("default"))) const ::nautilus::emulated::KernelEntry symbol##_emulated;   \
+    const ::nautilus::emulated::KernelEntry symbol##_emulated = {                                                  \
+        #symbol, &::nautilus::emulated::run_kernel<decltype(::nautilus::emulated::argument_type(symbol)), symbol>, \
+        sizeof(decltype(::nautilus::emulated::argument_type(symbol)))};                                            \
     static ::nautilus::emulated::KernelRegistration symbol##_registration(symbol##_emulated);
 
 #else

@@ -14,10 +14,10 @@ namespace nautilus::device {
 #define NAUTILUS_LIBM(name) ::name
 #endif
 
-#define NAUTILUS_DEFINE_UNARY(name)                                                   \
-    NAUTILUS_DEVICE float name(float x) { return NAUTILUS_LIBM(name##f)(x); }         \
+#define NAUTILUS_DEFINE_UNARY(name)                                           \
+    NAUTILUS_DEVICE float name(float x) { return NAUTILUS_LIBM(name##f)(x); } \
     NAUTILUS_DEVICE double name(double x) { return NAUTILUS_LIBM(name)(x); }
-#define NAUTILUS_DEFINE_BINARY(name)                                                  \
+#define NAUTILUS_DEFINE_BINARY(name)                                                      \
     NAUTILUS_DEVICE float name(float x, float y) { return NAUTILUS_LIBM(name##f)(x, y); } \
     NAUTILUS_DEVICE double name(double x, double y) { return NAUTILUS_LIBM(name)(x, y); }
 
@@ -98,9 +98,7 @@ NAUTILUS_DEVICE float fast_tanh(float x) { return __builtin_tanhf(x); }
 
 // The upper 32 bits of the 64-bit product.
 NAUTILUS_DEVICE uint32 multiply_high(uint32 a, uint32 b) { return static_cast<uint32>(static_cast<uint64>(a) * b >> 32); }
-NAUTILUS_DEVICE uint64 multiply_high(uint64 a, uint64 b) {
-    return static_cast<uint64>(static_cast<unsigned __int128>(a) * b >> 64);
-}
+NAUTILUS_DEVICE uint64 multiply_high(uint64 a, uint64 b) { return static_cast<uint64>(static_cast<unsigned __int128>(a) * b >> 64); }
 NAUTILUS_DEVICE int popcount(uint32 x) { return __builtin_popcount(x); }
 NAUTILUS_DEVICE int count_leading_zeros(uint32 x) { return x == 0 ? 32 : __builtin_clz(x); }
 

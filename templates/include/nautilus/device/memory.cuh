@@ -33,27 +33,27 @@ struct alignas(kBytes) AccessWords {
 };
 
 // One instruction of each size, for one cache operator.
-#define NAUTILUS_DEFINE_LOAD(hint, cache_operator)                                                                                  \
-    NAUTILUS_DEVICE void load_bits(uint8 &value, const void *address, LoadTag<hint>) {                                              \
-        uint16 wide;                                                                                                                \
-        asm volatile("ld.global" cache_operator ".u8 %0, [%1];" : "=h"(wide) : "l"(__cvta_generic_to_global(address)));             \
-        value = static_cast<uint8>(wide);                                                                                           \
-    }                                                                                                                               \
-    NAUTILUS_DEVICE void load_bits(uint16 &value, const void *address, LoadTag<hint>) {                                             \
-        asm volatile("ld.global" cache_operator ".u16 %0, [%1];" : "=h"(value) : "l"(__cvta_generic_to_global(address)));           \
-    }                                                                                                                               \
-    NAUTILUS_DEVICE void load_bits(AccessWords<4> &value, const void *address, LoadTag<hint>) {                                     \
-        asm volatile("ld.global" cache_operator ".u32 %0, [%1];" : "=r"(value.word[0]) : "l"(__cvta_generic_to_global(address)));   \
-    }                                                                                                                               \
-    NAUTILUS_DEVICE void load_bits(AccessWords<8> &value, const void *address, LoadTag<hint>) {                                     \
-        asm volatile("ld.global" cache_operator ".v2.u32 {%0, %1}, [%2];"                                                           \
-                     : "=r"(value.word[0]), "=r"(value.word[1])                                                                     \
-                     : "l"(__cvta_generic_to_global(address)));                                                                     \
-    }                                                                                                                               \
-    NAUTILUS_DEVICE void load_bits(AccessWords<16> &value, const void *address, LoadTag<hint>) {                                    \
-        asm volatile("ld.global" cache_operator ".v4.u32 {%0, %1, %2, %3}, [%4];"                                                   \
-                     : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])                           \
-                     : "l"(__cvta_generic_to_global(address)));                                                                     \
+#define NAUTILUS_DEFINE_LOAD(hint, cache_operator)                                                                                \
+    NAUTILUS_DEVICE void load_bits(uint8 &value, const void *address, LoadTag<hint>) {                                            \
+        uint16 wide;                                                                                                              \
+        asm volatile("ld.global" cache_operator ".u8 %0, [%1];" : "=h"(wide) : "l"(__cvta_generic_to_global(address)));           \
+        value = static_cast<uint8>(wide);                                                                                         \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits(uint16 &value, const void *address, LoadTag<hint>) {                                           \
+        asm volatile("ld.global" cache_operator ".u16 %0, [%1];" : "=h"(value) : "l"(__cvta_generic_to_global(address)));         \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits(AccessWords<4> &value, const void *address, LoadTag<hint>) {                                   \
+        asm volatile("ld.global" cache_operator ".u32 %0, [%1];" : "=r"(value.word[0]) : "l"(__cvta_generic_to_global(address))); \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits(AccessWords<8> &value, const void *address, LoadTag<hint>) {                                   \
+        asm volatile("ld.global" cache_operator ".v2.u32 {%0, %1}, [%2];"                                                         \
+                     : "=r"(value.word[0]), "=r"(value.word[1])                                                                   \
+                     : "l"(__cvta_generic_to_global(address)));                                                                   \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits(AccessWords<16> &value, const void *address, LoadTag<hint>) {                                  \
+        asm volatile("ld.global" cache_operator ".v4.u32 {%0, %1, %2, %3}, [%4];"                                                 \
+                     : "=r"(value.word[0]), "=r"(value.word[1]), "=r"(value.word[2]), "=r"(value.word[3])                         \
+                     : "l"(__cvta_generic_to_global(address)));                                                                   \
     }
 
 template <LoadHint kHint>

@@ -49,9 +49,7 @@ NAUTILUS_DEVICE bfloat16 to_bfloat16(float value) {
 }
 
 // Two values in one 32-bit word, LOW in the lower half.
-NAUTILUS_DEVICE uint32 pack_half(float low, float high) {
-    return to_half(low).bits | static_cast<uint32>(to_half(high).bits) << 16;
-}
+NAUTILUS_DEVICE uint32 pack_half(float low, float high) { return to_half(low).bits | static_cast<uint32>(to_half(high).bits) << 16; }
 NAUTILUS_DEVICE uint32 pack_bfloat16(float low, float high) {
     return to_bfloat16(low).bits | static_cast<uint32>(to_bfloat16(high).bits) << 16;
 }

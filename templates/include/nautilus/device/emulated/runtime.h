@@ -97,7 +97,8 @@ unsigned shared_offset(const void *pointer, Site site);
 void check_shared(const void *pointer, unsigned bytes, const char *operation, Site site);
 
 NAUTILUS_DEVICE void check_alignment(const char *operation, const void *address, unsigned bytes, Site site) {
-    if (__builtin_expect((reinterpret_cast<unsigned long>(address) & (bytes - 1)) != 0, 0)) fail_misaligned(operation, address, bytes, site);
+    if (__builtin_expect((reinterpret_cast<unsigned long>(address) & (bytes - 1)) != 0, 0))
+        fail_misaligned(operation, address, bytes, site);
 }
 
 }  // namespace nautilus::emulated
