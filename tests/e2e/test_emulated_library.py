@@ -1,0 +1,104 @@
+"""The host code on the real emulator: a library of two hand-written kernels."""
+
+import os
+import subprocess
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nautilus_cli
+from nautilus_cli import resources
+from nautilus_cli.errors import UsageError
+from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.session import Session
+from nautilus_cli.targets.registry import target
+from tests.support import tiny_library
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_library.write(tmp_path_factory.mktemp("library") / "libtiny.so", target("emulated"))
+
+
+@pytest.fixture
+def library(path: Path):
+    with nautilus_cli.load(path) as library:
+        yield library
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
+def test_runs(path, launch):
+    with nautilus_cli.load(path, launch=launch) as library:
+        for seed in range(3):
+            inputs = tiny_library.feeds(seed)
+            tiny_library.check(library(inputs), inputs)
+
+
+@pytest.mark.parametrize("order", ["fifo", "reverse", "random"])
+def test_takes_the_emulators_options(library, order):
+    library.configure_emulator(EmulatorOptions(order=order, seed=3, lazy=True, poison=True, threads=2))
+    inputs = tiny_library.feeds()
+    tiny_library.check(library(inputs), inputs)
+
+
+def test_reports_an_index_out_of_range_and_goes_on(library):
+    inputs = tiny_library.feeds()
+    with pytest.raises(UsageError, match="index outside"):
+        library({**inputs, "index": np.array([-1, 6])})
+    tiny_library.check(library(inputs), inputs)
+
+
+def test_threads_run_at_the_same_time(library):
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        inputs = tiny_library.feeds(seed)
+        try:
+            for _ in range(20):
+                tiny_library.check(library(inputs), inputs)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_times(library):
+    with Session(library) as session:
+        session.feed(tiny_library.feeds())
+        assert session.time(samples=3, runs=2).minimum_us > 0
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_loading_again_and_again_leaves_nothing(path):
+    inputs = tiny_library.feeds()
+
+    def cycle(times: int) -> tuple[int, int, int]:
+        for _ in range(times):
+            with nautilus_cli.load(path) as library:
+                library(inputs)
+        tasks, files = (len(list(Path("/proc/self", kind).iterdir())) for kind in ("task", "fd"))
+        return tasks, files, resident_bytes()
+
+    tasks, files, memory = cycle(50)
+    after_tasks, after_files, after_memory = cycle(300)
+    assert (after_tasks, after_files) == (tasks, files)
+    assert after_memory - memory < 300 * 4096  # less than a page for each
+
+
+def test_the_example_runs_on_it(tmp_path, path):
+    program = tmp_path / "example"
+    source = Path(__file__).with_name("example.c")
+    command = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Werror", f"-I{resources.include()}", source, path, "-o", program]
+    subprocess.run(command, check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["sum[0] = 2", "picked[0] = 2"]
