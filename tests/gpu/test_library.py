@@ -161,20 +161,21 @@ def test_torch(library):
     tiny_library.check(library({name: torch.from_numpy(array) for name, array in inputs.items()}), inputs)
 
 
-def test_torch_captures_a_run(library):
+def test_torch_captures_a_run(path):
     torch = pytest.importorskip("torch")
-    inputs = tiny_library.feeds()
-    tensors = {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
-    out = {"sum": torch.zeros(2, 3, device="cuda"), "picked": torch.zeros(2, device="cuda")}
-    library(tensors, out=out)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        library(tensors, out=out, stream=torch.cuda.current_stream())
-    tensors["x"].add_(1)
-    graph.replay()
-    torch.cuda.synchronize()
-    tiny_library.check({name: o.cpu().numpy() for name, o in out.items()}, {**inputs, "x": inputs["x"] + 1})
+    with nautilus_cli.load(path) as library:
+        inputs = tiny_library.feeds()
+        tensors = {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
+        out = {"sum": torch.zeros(2, 3, device="cuda"), "picked": torch.zeros(2, device="cuda")}
+        library(tensors, out=out)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            library(tensors, out=out, stream=torch.cuda.current_stream())
+        tensors["x"].add_(1)
+        graph.replay()
+        torch.cuda.synchronize()
+        tiny_library.check({name: o.cpu().numpy() for name, o in out.items()}, {**inputs, "x": inputs["x"] + 1})
 
 
 def test_cupy(library):
