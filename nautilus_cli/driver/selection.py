@@ -34,7 +34,9 @@ def select(name: str | None) -> Selection:
     if name is not None:
         chosen = registry.target(name)
         fits = any(_runs_on(chosen, d.capability) for d in found.devices)
-        notes = () if chosen.is_emulated or fits else (f"no device here runs {chosen.name}: {found.problem or 'its architecture is another'}.",)
+        notes = (
+            () if chosen.is_emulated or fits else (f"no device here runs {chosen.name}: {found.problem or 'its architecture is another'}.",)
+        )
         return Selection(target=chosen, runs_here=chosen.is_emulated or fits, notes=notes)
     if found.devices:
         first = found.devices[0]

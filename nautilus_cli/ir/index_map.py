@@ -103,10 +103,9 @@ class IndexMap:
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (offsets, valid) for every coordinate, shaped as `extents`: the reference that the CUDA twin is tested against."""
-        index: np.ndarray | None = None
+        coordinates = list(np.indices(self.extents, dtype=np.int64))
         valid = np.ones(self.extents, dtype=bool)
-        for number, stage in enumerate(self.stages):
-            coordinates = np.indices(self.extents, dtype=np.int64) if number == 0 else [np.where(valid, index, 0)]
+        for stage in self.stages:
             total = np.full(self.extents, stage.offset, dtype=np.int64)
             for coordinate, digits in zip(coordinates, stage.coordinates, strict=True):
                 rest = coordinate
@@ -114,8 +113,8 @@ class IndexMap:
                     digit, rest = rest % axis.extent, rest // axis.extent
                     total = total + digit * axis.stride
                     valid &= (digit >= axis.begin) & (digit < (axis.extent if axis.end is None else axis.end))
-            index = total
-        return np.where(valid, index, 0), valid
+            coordinates = [np.where(valid, total, 0)]
+        return coordinates[0], valid
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -35,7 +35,8 @@ class DType:
         if self.name == "bf16":
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            bfloat16: np.dtype = np.dtype(ml_dtypes.bfloat16)
+            return bfloat16
         if self.kind == "bool":
             return np.dtype(np.bool_)
         letter = {"float": "f", "int": "i", "uint": "u"}[self.kind]
@@ -107,7 +108,9 @@ def static_shape(shape: Shape, where: str) -> tuple[int, ...]:
     """
     for dim in shape:
         if isinstance(dim, Sym):
-            raise ModelError(f"dimension '{dim}' is not bound", where=where, hint="Pass --shape NAME=DIMxDIMx... for the input it comes from.")
+            raise ModelError(
+                f"dimension '{dim}' is not bound", where=where, hint="Pass --shape NAME=DIMxDIMx... for the input it comes from."
+            )
     return tuple(int(d) for d in shape if not isinstance(d, Sym))
 
 

@@ -74,4 +74,5 @@ def gather(array: np.ndarray, index_map: IndexMap) -> np.ndarray:
         )
         return view.reshape(index_map.extents)
     offsets, _ = index_map.offsets()
-    return flat[offsets]
+    gathered: np.ndarray = flat[offsets]
+    return gathered

@@ -131,7 +131,7 @@ class WeightPool:
         return referent
 
     def _pooled(self, weight: PackedWeight) -> PackedWeight:
-        digest = hashlib.sha256(weight.array.reshape(-1).view(np.uint8)).digest()
+        digest = hashlib.sha256(weight.array.reshape(-1).view(np.uint8).data).digest()
         pooled = self._by_digest.setdefault(digest, weight)
         names = self._tensors.setdefault(id(pooled), [])
         if weight.tensor is not None and weight.tensor not in names:
