@@ -1,0 +1,151 @@
+"""Measures PyTorch and onnxruntime on the benchmark models, for comparison. Needs a CUDA device and what `models.zoo` needs.
+
+Latency is the median over CUDA events around several runs in a row, inputs on the device; with a CUDA graph and without.
+
+Usage: python -m tests.bench.peers torch|compile|onnxruntime NAME BATCH fp32|tf32|fp16|bf16     prints one JSON object
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from models import zoo
+
+TYPES = {"fp16": torch.float16, "fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16}
+CHANNELS_LAST = ("resnet50", "mobilenet_v3", "efficientnet_b0", "convnext_tiny")
+WARM_UP_RUNS = 5
+SAMPLES = 50
+RUNS_PER_SAMPLE = 10
+HOST_SECONDS = 2.0
+
+
+def device_milliseconds(run: Callable[[], object], samples: int = SAMPLES) -> float:
+    """Return the median milliseconds of a run by CUDA events."""
+    for _ in range(WARM_UP_RUNS):
+        run()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(samples):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        for _ in range(RUNS_PER_SAMPLE):
+            run()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / RUNS_PER_SAMPLE)
+    return statistics.median(times)
+
+
+def host_milliseconds(run: Callable[[], object]) -> float:
+    """Return the mean milliseconds of a run that waits for its end."""
+    for _ in range(WARM_UP_RUNS):
+        run()
+    begin, runs = time.perf_counter(), 0
+    while (elapsed := time.perf_counter() - begin) < HOST_SECONDS:
+        run()
+        runs += 1
+    return elapsed / runs * 1e3
+
+
+def measure_torch(name: str, batch: int, dtype: str, *, is_compiled: bool) -> dict[str, Any]:
+    """Measure PyTorch, eager inside a CUDA graph or through torch.compile."""
+    module, inputs = zoo.build(name, batch, TYPES[dtype])
+    module, inputs = module.cuda(), tuple(t.cuda() for t in inputs)
+    if name in CHANNELS_LAST:
+        module, inputs = module.to(memory_format=torch.channels_last), tuple(t.to(memory_format=torch.channels_last) for t in inputs)
+    with torch.inference_mode():
+        if is_compiled:
+            return _measure_compiled(module, inputs)
+        for _ in range(3):
+            module(*inputs)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            module(*inputs)
+        return {"ms": device_milliseconds(graph.replay), "ms_without_graph": device_milliseconds(lambda: module(*inputs), samples=10)}
+
+
+def _measure_compiled(module: torch.nn.Module, inputs: zoo.Inputs) -> dict[str, Any]:
+    from torch._inductor import config
+
+    config.freezing = True
+    config.conv_1x1_as_mm = True
+    compiled = torch.compile(module, mode="max-autotune")
+    begin = time.perf_counter()
+    for _ in range(3):
+        compiled(*inputs)
+    torch.cuda.synchronize()
+    return {"compile_s": round(time.perf_counter() - begin, 1), "ms": device_milliseconds(lambda: compiled(*inputs))}
+
+
+def measure_onnxruntime(name: str, batch: int, dtype: str) -> dict[str, Any]:
+    """Measure onnxruntime's CUDA provider with inputs and outputs bound on the device, with a CUDA graph and without."""
+    module, inputs = zoo.build(name, batch, TYPES[dtype])
+    with tempfile.TemporaryDirectory() as scratch, torch.inference_mode():
+        path = Path(scratch) / "model.onnx"
+        torch.onnx.export(module, inputs, path, dynamo=True, external_data=True, verbose=False, optimize=True)
+        results: dict[str, Any] = {}
+        for key, has_graph in (("ms_with_graph", True), ("ms_without_graph", False)):
+            try:
+                results[key] = _measure_session(path, inputs, name, dtype, has_graph=has_graph)
+            except Exception as error:  # a provider that cannot capture this model; the other figure still counts
+                results[f"{key}_error"] = str(error)[:300]
+    figures = [results[key] for key in ("ms_with_graph", "ms_without_graph") if key in results]
+    return {**results, "ms": min(figures)} if figures else results
+
+
+def _measure_session(path: Path, inputs: zoo.Inputs, name: str, dtype: str, *, has_graph: bool) -> float:
+    import onnxruntime
+
+    provider = {
+        "enable_cuda_graph": str(int(has_graph)),
+        "cudnn_conv_algo_search": "EXHAUSTIVE",
+        "use_tf32": str(int(dtype == "tf32")),
+        "prefer_nhwc": str(int(name in CHANNELS_LAST)),
+    }
+    session = onnxruntime.InferenceSession(path, providers=[("CUDAExecutionProvider", provider)])
+    if "CUDAExecutionProvider" not in session.get_providers():
+        raise RuntimeError("onnxruntime fell back to the CPU")
+    binding = session.io_binding()
+    on_device = [onnxruntime.OrtValue.ortvalue_from_numpy(t.numpy(), "cuda", 0) for t in inputs]
+    for port, value in zip(session.get_inputs(), on_device, strict=True):
+        binding.bind_ortvalue_input(port.name, value)
+    # The first run places the outputs; a captured graph needs them to stay where they are.
+    for port in session.get_outputs():
+        binding.bind_output(port.name, "cuda")
+    session.run_with_iobinding(binding)
+    for port, value in zip(session.get_outputs(), binding.get_outputs(), strict=True):
+        binding.bind_ortvalue_output(port.name, value)
+    return host_milliseconds(lambda: session.run_with_iobinding(binding))
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line; see the module's text."""
+    match arguments:
+        case ["torch" | "compile" | "onnxruntime" as kind, name, batch, dtype] if name in zoo.MODELS and dtype in TYPES:
+            pass
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
+    torch.backends.cudnn.benchmark = True
+    begin = time.perf_counter()
+    if kind == "onnxruntime":
+        result = measure_onnxruntime(name, int(batch), dtype)
+    else:
+        result = measure_torch(name, int(batch), dtype, is_compiled=kind == "compile")
+    total = round(time.perf_counter() - begin, 1)
+    print(json.dumps({"kind": kind, "model": name, "batch": int(batch), "dtype": dtype, **result, "total_s": total}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
