@@ -34,10 +34,10 @@ def select(name: str | None) -> Selection:
     if name is not None:
         chosen = registry.target(name)
         fits = any(_runs_on(chosen, d.capability) for d in found.devices)
-        notes = (
-            () if chosen.is_emulated or fits else (f"no device here runs {chosen.name}: {found.problem or 'its architecture is another'}.",)
-        )
-        return Selection(target=chosen, runs_here=chosen.is_emulated or fits, notes=notes)
+        if chosen.is_emulated or fits:
+            return Selection(target=chosen, runs_here=True)
+        why = found.problem or "its architecture is another"
+        return Selection(target=chosen, runs_here=False, notes=(f"no device here runs {chosen.name}: {why}.",))
     if found.devices:
         first = found.devices[0]
         fitting = registry.for_capability(first.capability)

@@ -248,12 +248,12 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
     shares: dict[tuple[int, int], list[int]] = {}
     for i, coordinate in enumerate(outer.coordinates):
         for j, axis in enumerate(coordinate):
-            share = _shares(axis.stride, digits, places)
+            share = _shares(axis.stride, places)
             if share is None:
                 return None
             shares[i, j] = share
     # Count from the first values that hold an element: guards may move the offset itself outside the buffer.
-    first = _digits_of(outer.offset + sum(a.begin * a.stride for c in outer.coordinates for a in c), digits, places)
+    first = _digits_of(outer.offset + sum(a.begin * a.stride for c in outer.coordinates for a in c), places)
     if first is None:
         return None
     base, low, high = list(first), list(first), list(first)
@@ -348,18 +348,18 @@ def _split(axis: Axis, digits: Digits, places: tuple[int, ...]) -> list[Axis] | 
     return None if rest is None else [*rest, Axis(fine, axis.stride)]
 
 
-def _shares(stride: int, digits: Digits, places: tuple[int, ...]) -> list[int] | None:
+def _shares(stride: int, places: tuple[int, ...]) -> list[int] | None:
     """Write STRIDE as steps of the inner digits; None where it does not fit them."""
     sign = -1 if stride < 0 else 1
-    steps = _digits_of(abs(stride), digits, places)
+    steps = _digits_of(abs(stride), places)
     return None if steps is None else [sign * s for s in steps]
 
 
-def _digits_of(index: int, digits: Digits, places: tuple[int, ...]) -> list[int] | None:
-    """Write INDEX in the mixed radix of DIGITS; a negative one, or one too large, lies in the first digit."""
+def _digits_of(index: int, places: tuple[int, ...]) -> list[int] | None:
+    """Write INDEX in the mixed radix of PLACES; a negative one, or one too large, lies in the first digit."""
     result = []
     rest = index
-    for axis, place in zip(digits, places, strict=True):
+    for place in places:
         step, rest = divmod(rest, place)
         result.append(step)
     return result if rest == 0 else None

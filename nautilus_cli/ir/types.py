@@ -108,9 +108,8 @@ def static_shape(shape: Shape, where: str) -> tuple[int, ...]:
     """
     for dim in shape:
         if isinstance(dim, Sym):
-            raise ModelError(
-                f"dimension '{dim}' is not bound", where=where, hint="Pass --shape NAME=DIMxDIMx... for the input it comes from."
-            )
+            hint = "Pass --shape NAME=DIMxDIMx... for the input it comes from."
+            raise ModelError(f"dimension '{dim}' is not bound", where=where, hint=hint)
     return tuple(int(d) for d in shape if not isinstance(d, Sym))
 
 
