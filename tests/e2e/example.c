@@ -9,8 +9,8 @@ static int failed(void) { return fprintf(stderr, "%s\n", nautilus_last_error()),
 int main(void) {
   nautilus_model *model;
   nautilus_context *context;
-  nautilus_model_info info = {sizeof info};
-  nautilus_tensor tensor = {sizeof tensor};
+  nautilus_model_info info = {.struct_bytes = sizeof info};
+  nautilus_tensor tensor = {.struct_bytes = sizeof tensor};
 
   if (nautilus_abi_version() != NAUTILUS_ABI_VERSION)
     return fprintf(stderr, "the library and nautilus/abi.h do not match\n"), EXIT_FAILURE;

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nautilus_cli import resources
 from tests.support import fake_library
 
 HERE = Path(__file__).parent
-
-
-def build(output: Path, *arguments: object) -> Path:
-    done = subprocess.run([*map(str, arguments), "-o", str(output)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return output
 
 
 def run(program: Path, *arguments: str, **environment: str) -> str:
@@ -26,8 +19,8 @@ def run(program: Path, *arguments: str, **environment: str) -> str:
 
 
 def example(tmp_path: Path, library: Path) -> Path:
-    include = f"-I{resources.include()}"
-    return build(tmp_path / "example", "gcc", "-std=c99", "-pedantic", "-Wall", "-Werror", include, HERE / "example.c", library)
+    fake_library.compile_c(tmp_path / "example", "-std=c99", "-pedantic", HERE / "example.c", library)
+    return tmp_path / "example"
 
 
 def test_the_example_runs(tmp_path, library_path):
@@ -49,26 +42,24 @@ def test_the_library_needs_libc_only(library_path):
 
 
 FLAVOURS = {
-    "c99": ["gcc", "-std=c99", "-pedantic", "-D_POSIX_C_SOURCE=200809L"],
-    "c++17": ["g++", "-x", "c++", "-std=c++17"],
-    "address and undefined": ["gcc", "-std=gnu99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
-    "thread": ["gcc", "-std=gnu99", "-fsanitize=thread"],
+    "c99": ("gcc", ("-std=c99", "-pedantic", "-D_POSIX_C_SOURCE=200809L"), ()),
+    "c++17": ("g++", ("-x", "c++", "-std=c++17"), ()),
+    "address and undefined": ("gcc", ("-std=gnu99",), ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")),
+    "thread": ("gcc", ("-std=gnu99",), ("-fsanitize=thread",)),
 }
+"""Compiler, its flags for the program, and those for the program, the host code and the image."""
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_every_function(tmp_path, flavour):
-    compiler, *flags = FLAVOURS[flavour]
+    compiler, flags, sanitizers = FLAVOURS[flavour]
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")
-    sanitizers = tuple(flag for flag in flags if "sanitize" in flag)
-    library = fake_library.write(
-        tmp_path / "libmodel.so",
-        fake_library.host_library(tmp_path, flags=sanitizers),
-        fake_library.variant(fake_library.fake_image(tmp_path, flags=sanitizers)),
-    )
-    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
-    include = f"-I{resources.include()}"
-    program = build(tmp_path / "use_abi", compiler, "-g", *flags, *warnings, include, HERE / "use_abi.c", "-x", "none", library, "-pthread")
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    image = fake_library.fake_image(tmp_path, flags=sanitizers)
+    library = fake_library.write(tmp_path / "libmodel.so", host, fake_library.variant(image))
+    program = tmp_path / "use_abi"
+    sources = ("-Wno-missing-field-initializers", HERE / "use_abi.c", "-x", "none", library, "-pthread")
+    fake_library.compile_c(program, *flags, *sanitizers, *sources, compiler=(compiler,))
     repeats = "100" if sanitizers else "1000"
     assert run(program, repeats) == "0 failures\n"

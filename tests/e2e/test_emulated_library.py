@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli import resources
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.runtime.session import Session
 from nautilus_cli.targets.registry import target
 from tests.support import tiny_library
+from tests.support.fake_library import compile_c
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,6 @@ def test_loading_again_and_again_leaves_nothing(path):
 def test_the_example_runs_on_it(tmp_path, path):
     program = tmp_path / "example"
     source = Path(__file__).with_name("example.c")
-    command = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Werror", f"-I{resources.include()}", source, path, "-o", program]
-    subprocess.run(command, check=True)
+    compile_c(program, "-std=c99", "-pedantic", source, path)
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[1:] == ["sum[0] = 2", "picked[0] = 2"]

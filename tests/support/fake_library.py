@@ -18,6 +18,7 @@ from nautilus_cli.lowering.plan import Buffer, Kernel, Launch, Plan, Port, Weigh
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.emulated import TARGET as EMULATED
 from nautilus_cli.targets.sm_90a import TARGET as SM_90A
+from nautilus_cli.toolchain.host_compiler import find
 
 MODEL_DIGEST = bytes(range(32))
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -34,14 +35,17 @@ class Schedule:
     vector: int = 4
 
 
-def compile_c(output: Path, *arguments: str | Path) -> None:
-    command = ["gcc", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{resources.include()}", f"-I{resources.host()}"]
-    done = subprocess.run([*command, *map(str, arguments), "-o", str(output)], capture_output=True, text=True)
+def compile_c(output: Path, *arguments: str | Path, compiler: tuple[str, ...] = ()) -> None:
+    found = find("C")
+    plain = ["-fno-sanitize=undefined"] if found.is_zig and not compiler else []
+    command = [*(compiler or found.command), *plain, "-g", "-Wall", "-Wextra", "-Werror"]
+    folders = [f"-I{resources.include()}", f"-I{resources.host()}"]
+    done = subprocess.run([*command, *folders, *map(str, arguments), "-o", str(output)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def shared(output: Path, *sources: Path, flags: tuple[str, ...] = ()) -> bytes:
-    compile_c(output, "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", *flags, *sources, "-ldl")
+    compile_c(output, "-O1", "-shared", "-fPIC", "-fvisibility=hidden", "-pthread", *flags, *sources, "-ldl")
     return output.read_bytes()
 
 
