@@ -92,6 +92,7 @@ class Schedule:
         vector_b: elements of B that a thread loads at once.
         vector_c: neighbouring results that the epilogue takes at once.
         group_m: tile rows that blocks run down before they move on along n.
+        blocks: that a multiprocessor shall hold at once; the compiler keeps to the registers that leaves.
     """
 
     tile_m: int
@@ -106,6 +107,7 @@ class Schedule:
     vector_b: int = 1
     vector_c: int = 1
     group_m: int = 1
+    blocks: int = 1
 
     @property
     def threads(self) -> int:
@@ -121,12 +123,16 @@ def smem_bytes(problem: Product, schedule: Schedule) -> int:
     return max(schedule.stages * stage, sums)
 
 
-def registers(problem: Product, schedule: Schedule) -> int:
-    """Return about how many registers a thread needs: sums, two sets of fragments, vectors on their way, and addresses."""
+def registers(problem: Product, schedule: Schedule, fragments: int = 2) -> int:
+    """Return about how many registers a thread takes: sums, sets of fragments, vectors on their way, and addresses.
+
+    Args:
+        fragments: 2 where the compiler is free, 1 for the least that it needs.
+    """
     words = max(1, problem.sum_bytes // 4)
     s = schedule
     on_the_way = _items(s.tile_m, s, s.vector_a) * s.vector_a + _items(s.tile_n, s, s.vector_b) * s.vector_b
-    return words * (s.thread_m * s.thread_n + 2 * (s.thread_m + s.thread_n) + on_the_way) + 32
+    return words * (s.thread_m * s.thread_n + fragments * (s.thread_m + s.thread_n) + on_the_way) + 32
 
 
 def _items(outer: int, schedule: Schedule, vector: int) -> int:
@@ -180,9 +186,9 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"tile_k of {s.tile_k} leaves the second operand's tile misaligned")
     if smem_bytes(problem, s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(_MOST_REGISTERS, target.registers_multiprocessor // max(s.threads, WARP_THREADS))
-    if not target.is_emulated and registers(problem, s) > available:
-        reasons.append(f"about {registers(problem, s)} registers a thread; {available} are available")
+    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (max(s.threads, WARP_THREADS) * s.blocks))
+    if not target.is_emulated and registers(problem, s, fragments=1) > available:
+        reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
     if max(problem.m, problem.n, problem.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
@@ -299,7 +305,7 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     s = schedule
     warps = s.threads / WARP_THREADS
     blocks = grid(problem, s)[0] * problem.batch
-    per_thread = registers(problem, s)
+    per_thread = min(registers(problem, s), target.registers_multiprocessor // (max(s.threads, WARP_THREADS) * s.blocks))
     resident = min(
         target.threads_multiprocessor // max(s.threads, WARP_THREADS),
         target.registers_multiprocessor // (per_thread * max(s.threads, WARP_THREADS)),

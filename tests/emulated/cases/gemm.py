@@ -150,17 +150,17 @@ def fused(schedule: Schedule, storage: DType) -> Case:
 
 
 def guarded(schedule: Schedule) -> Case:
-    """Return a product whose A is padded along m and k: what is outside reads as zero and nothing is read there; one is added to it, so
-    that rows beyond m and steps beyond k, which must stay zero, differ from it."""
+    """Return a product whose A is padded along m and k: what is outside reads as zero and nothing is read there. One is added to both
+    operands, so that steps beyond k, which must add nothing, would show."""
     m, n, k = 19, 12, 21
     inner = (1, m - 5, k - 4)
-    steps = Steps()
-    a = steps.expression(steps.apply("add", steps.load(0, F32, padded(inner, (0, 2, 3), (1, m, k))), steps.constant(1.0)))
-    epilogue = Steps()
+    left, right, epilogue = Steps(), Steps(), Steps()
+    a = left.expression(left.apply("add", left.load(0, F32, padded(inner, (0, 2, 3), (1, m, k))), left.constant(1.0)))
+    b = right.expression(right.apply("add", right.load(1, F32, identity((1, n, k))), right.constant(1.0)))
     epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
     problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, accumulate=F32)
     buffers = (values(inner[1] * inner[2], F32, 1), values(n * k, F32, 2), output(m * n, F32.numpy))
-    return product_case("guarded", problem, schedule, buffers, a, read(1, F32, identity((1, n, k))), epilogue.expression())
+    return product_case("guarded", problem, schedule, buffers, a, b, epilogue.expression())
 
 
 @cache

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/conv.cuh>
 
-namespace conv_b8e26050d178ab76_ {
+namespace conv_d801d6935eb6b1fa_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -39,6 +39,7 @@ struct Schedule {
   static constexpr int kVectorB = 1;
   static constexpr int kVectorC = 1;
   static constexpr int kGroupM = 1;
+  static constexpr int kBlocks = 1;
 };
 
 struct X {
@@ -138,11 +139,11 @@ struct Epilogue {
 };
 
 
-}  // namespace conv_b8e26050d178ab76_
+}  // namespace conv_d801d6935eb6b1fa_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_b8e26050d178ab76_::Schedule>)
-conv_b8e26050d178ab76(const NAUTILUS_GRID_CONSTANT conv_b8e26050d178ab76_::Arguments arguments) {
-  using namespace conv_b8e26050d178ab76_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_d801d6935eb6b1fa_::Schedule>, conv_d801d6935eb6b1fa_::Schedule::kBlocks)
+conv_d801d6935eb6b1fa(const NAUTILUS_GRID_CONSTANT conv_d801d6935eb6b1fa_::Arguments arguments) {
+  using namespace conv_d801d6935eb6b1fa_;
   nautilus::kernels::conv<Problem, Schedule, X, Weight, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(conv_b8e26050d178ab76)
+NAUTILUS_EXPORT(conv_d801d6935eb6b1fa)

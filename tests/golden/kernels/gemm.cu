@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm.cuh>
 
-namespace gemm_0cef29b15e54ef88_ {
+namespace gemm_802895ca44c9009a_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -29,6 +29,7 @@ struct Schedule {
   static constexpr int kVectorB = 1;
   static constexpr int kVectorC = 1;
   static constexpr int kGroupM = 1;
+  static constexpr int kBlocks = 1;
 };
 
 struct A {
@@ -128,11 +129,11 @@ struct Epilogue {
 };
 
 
-}  // namespace gemm_0cef29b15e54ef88_
+}  // namespace gemm_802895ca44c9009a_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_0cef29b15e54ef88_::Schedule>)
-gemm_0cef29b15e54ef88(const NAUTILUS_GRID_CONSTANT gemm_0cef29b15e54ef88_::Arguments arguments) {
-  using namespace gemm_0cef29b15e54ef88_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_802895ca44c9009a_::Schedule>, gemm_802895ca44c9009a_::Schedule::kBlocks)
+gemm_802895ca44c9009a(const NAUTILUS_GRID_CONSTANT gemm_802895ca44c9009a_::Arguments arguments) {
+  using namespace gemm_802895ca44c9009a_;
   nautilus::kernels::gemm<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_0cef29b15e54ef88)
+NAUTILUS_EXPORT(gemm_802895ca44c9009a)
