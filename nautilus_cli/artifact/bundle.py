@@ -53,6 +53,19 @@ def beside(path: Path, pieces: Iterable[Bytes], *, mode: int) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def require_writable(output: Path) -> None:
+    """Check that OUTPUT and its manifest can be written, before work is spent on them.
+
+    Raises:
+        FileError: they cannot.
+    """
+    for place in (output, manifest.manifest_path(output)):
+        if place.is_dir():
+            raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
+    with beside(output, (), mode=0o666):
+        pass
+
+
 def _rename(temporary: Path, path: Path) -> None:
     try:
         temporary.replace(path)
@@ -84,9 +97,7 @@ def write(
     path = manifest.manifest_path(output)
     if path == output:
         raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
-    for place in (output, path):  # found out before the first of the two renames, not between them
-        if place.is_dir():
-            raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
+    require_writable(output)  # found out before the first of the two renames, not between them
     weights_digest = payloads.weights_digest(variants[0].plan)
     text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools)
     payload = payloads.build(
