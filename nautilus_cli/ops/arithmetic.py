@@ -42,7 +42,7 @@ def _mod(attrs: ModAttrs, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     """Raise integers to integers, modulo 2^bits; a negative exponent gives the quotient of 1 by the power, rounded towards zero."""
     base, exponent = np.broadcast_arrays(base, exponent)
-    result, square, rest = np.ones_like(base), base.copy(), np.maximum(exponent, 0)
+    result, square, rest = np.ones_like(base), base.copy(), np.maximum(exponent, exponent.dtype.type(0))
     while rest.any():
         result = np.where(rest & 1, result * square, result)
         square, rest = square * square, rest >> 1
@@ -52,11 +52,13 @@ def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 
 def power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     """Return BASE to EXPONENT in BASE's type; integers to a floating-point power go through double precision."""
-    if base.dtype.kind == "f":
-        return np.asarray(np.power(base, exponent.astype(base.dtype)))
     if exponent.dtype.kind == "f":
-        return np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)
-    return _integer_power(base, exponent.astype(np.int64)).astype(base.dtype)
+        return np.asarray(np.power(base.astype(np.float64), exponent.astype(np.float64))).astype(base.dtype)
+    if base.dtype.kind == "f":
+        # Exponents beyond 2^53 lose their last bit, but must not lose their parity.
+        size = np.power(np.abs(base).astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)
+        return np.asarray(np.where(exponent % 2 == 0, size, np.copysign(size, base)))
+    return np.asarray(_integer_power(base, exponent if exponent.dtype.kind == "u" else exponent.astype(np.int64))).astype(base.dtype)
 
 
 def _infer_pow(inference: Inference) -> tuple[TensorType, ...]:

@@ -145,11 +145,15 @@ NAUTILUS_DEVICE T reciprocal(T a) {
 }
 
 // Integer to integer: by squaring, modulo 2^bits; a negative exponent gives the quotient of 1 by the power.
-// Integer to float: through double. Float to integer: in the base's type.
+// Integer to float: through double. Float to integer: in the base's type, which may round a large exponent, but not its parity.
 template <class Base, class Exponent>
 NAUTILUS_DEVICE Base pow(Base base, Exponent exponent) {
-  if constexpr (detail::kIsFloat<Base>) {
-    return device::pow(base, static_cast<Base>(exponent));
+  if constexpr (detail::kIsFloat<Base> && detail::kIsFloat<Exponent>) {
+    if constexpr (sizeof(Exponent) > sizeof(Base)) return static_cast<Base>(device::pow(static_cast<double>(base), exponent));
+    else return device::pow(base, static_cast<Base>(exponent));
+  } else if constexpr (detail::kIsFloat<Base>) {
+    const Base size = device::pow(device::fabs(base), static_cast<Base>(exponent));
+    return exponent % 2 == 0 ? size : device::copysign(size, base);
   } else if constexpr (detail::kIsFloat<Exponent>) {
     return device::convert<Base>(device::pow(static_cast<double>(base), static_cast<double>(exponent)));
   } else {
@@ -248,7 +252,7 @@ NAUTILUS_DEVICE T celu(T a, T alpha) {
 
 template <class T>
 NAUTILUS_DEVICE T shrink(T a, T bias, T lambd) {
-  return a < -lambd ? a + bias : a > lambd ? a - bias : a != a ? a : static_cast<T>(0);
+  return a < -lambd ? a + bias : a > lambd ? a - bias : static_cast<T>(0);
 }
 
 template <class T>
