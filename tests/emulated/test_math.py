@@ -33,7 +33,7 @@ ENTRIES = {entry.symbol: entry for entry in entries()}
 class Functions:
     """Calls the functions of a shared library."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
 
     def call(self, entry: Entry, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
