@@ -33,12 +33,15 @@ nautilus_status model_allocate(const nautilus_model *model, size_t bytes, const 
 
 static nautilus_status load_modules(nautilus_model *model) {
   const struct payload_variant *variant = model->place.variant;
+  char what[128];
   model->modules = calloc(variant->image_count + 1, sizeof *model->modules);
   if (model->modules == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for %u modules", variant->image_count);
+  snprintf(what, sizeof what, "loading the code for %s with CUDA driver %d.%d", model->payload.strings + variant->name,
+           model->place.driver_version / 1000, model->place.driver_version % 1000 / 10);
   for (uint32_t i = 0; i < variant->image_count; i++) {
     const void *code = model->payload.base + model->payload.images[variant->image_first + i].code.offset;
-    TRY_DRIVER(&model->place.driver, cuModuleLoadData(&model->modules[i], code), "loading the code");
+    TRY_DRIVER(&model->place.driver, cuModuleLoadData(&model->modules[i], code), what);
   }
   return NAUTILUS_OK;
 }

@@ -79,7 +79,7 @@ static nautilus_status choose_gpu(const struct payload *payload, const nautilus_
              "asking for its compute capability");
   place->variant = find_fit(payload, (uint32_t)major, (uint32_t)minor);
   if (place->variant == NULL)
-    return error_set(NAUTILUS_UNFIT_DEVICE, "device %d, %s, has compute capability %d.%d. %s Compile it with --target sm_%d%d.",
+    return error_set(NAUTILUS_UNFIT_DEVICE, "device %d, %s, has compute capability %d.%d. %s Compile it with --target for %d.%d.",
                      options->device, place->device_name, major, minor, needed, major, minor);
   return payload_check_code(payload, place->variant);
 }
