@@ -234,18 +234,18 @@ def out_of_range() -> list[Case]:
                 )
             )
     # Of two indices one is wrong, and together they would still fall inside the data.
-    pairs = np.array([[0, 9], [1, 1]], np.int64)
+    pairs = np.array([[0, 9], [1, 1], [-5, 4]], np.int64)
     x = random("pairs", (4, 5), F32)
     cases.append(
         case(
             "out-of-range-inside-the-data",
             x,
             F32,
-            from_strides((2, 1), (0, 0)),
-            [(pairs, I64, from_strides((2,), (2,), number)) for number in range(2)],
+            from_strides((3, 1), (0, 0)),
+            [(pairs, I64, from_strides((3,), (2,), number)) for number in range(2)],
             [4, 5],
             [5, 1],
-            np.array([0, x[1, 1]], np.float32),
+            np.array([0, x[1, 1], 0], np.float32),
             SCHEDULES[0],
             status=1,
         )

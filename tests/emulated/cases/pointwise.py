@@ -172,7 +172,9 @@ def movements() -> list[Case]:
     y = random("crossed", (6, 6), F32)
     add("two-stages", y, crossed, y.T.reshape(4, 9))
     padded_reshape = compose(compose(permuted((9, 4), (1, 0)), reshaped((6, 6))), padded((5, 5), (0, 1), (6, 6)))
-    assert len(crossed.stages) == len(padded_reshape.stages) == 2
+    padded_stages = compose(padded((4, 9), (1, 2), (6, 11)), crossed)
+    add("guard-before-stages", y, padded_stages, np.pad(y.T.reshape(4, 9), ((1, 1), (2, 0))))
+    assert len(crossed.stages) == len(padded_reshape.stages) == len(padded_stages.stages) == 2
     w = random("padded reshape", (5, 5), F32)
     add("guard-behind-stages", w, padded_reshape, np.pad(w, ((0, 1), (1, 0))).reshape(9, 4).T)
     return cases

@@ -38,7 +38,7 @@ NAUTILUS_DEVICE void pointwise(const A &arguments) {
     if (place + kVector <= left) {
       Body::template compute<kVector>(arguments, coordinates<Index>(first + place), inputs[item]);
     } else if constexpr (kVector > 1) {
-      for (int lane = 0; lane < kVector && place + lane < left; ++lane) {
+      for (int lane = 0; place + lane < left; ++lane) {
         Body::template apply<1>(arguments, coordinates<Index>(first + place + lane));
       }
     }
