@@ -41,8 +41,8 @@ NAUTILUS_DEVICE int lane_index() {
     asm("mov.u32 %0, %%laneid;" : "=r"(lane));
     return lane;
 }
-// Broadcast, so that the compiler knows the value to be uniform over the warp.
-NAUTILUS_DEVICE int warp_index() { return __shfl_sync(kFullMask, linear_thread_index() / kWarpThreads, 0); }
+// No broadcast to tell the compiler that the value is uniform: that would be a collective, which a branch of some lanes must not call.
+NAUTILUS_DEVICE int warp_index() { return linear_thread_index() / kWarpThreads; }
 
 NAUTILUS_DEVICE void pause(Site = {}) { __nanosleep(20); }
 
