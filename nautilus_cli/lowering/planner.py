@@ -18,6 +18,7 @@ from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
+from nautilus_cli.ops.copy import OPERATOR as COPY
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.targets.base import Target
 
@@ -105,7 +106,8 @@ def _origin(group: Group) -> tuple[str, ...]:
 
 def _note(group: Group) -> str:
     """Say why a kernel that computes nothing is there."""
-    return "copy" if group.kind == "pointwise" and all(is_movement(node) for node in group.nodes) else ""
+    moves_only = all(is_movement(node) or node.op == COPY.name for node in group.nodes)
+    return "copy" if group.kind == "pointwise" and moves_only else ""
 
 
 class WeightPool:

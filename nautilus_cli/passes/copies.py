@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nautilus_cli.ir.graph import Node, Value
+from nautilus_cli.ops.copy import OPERATOR
 from nautilus_cli.ops.spec import NoAttrs
 
 
 def copy_node(value: Value, origin: tuple[str, ...] = ()) -> Node:
-    """Return an Identity of VALUE; never folded, unlike one that a builder appends."""
-    return Node("Identity", (value,), (Value(value.type),), NoAttrs(), origin)
+    """Return a copy of VALUE; never folded, unlike a node that a builder appends."""
+    return Node(OPERATOR.name, (value,), (Value(value.type),), NoAttrs(), origin)

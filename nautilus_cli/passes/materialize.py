@@ -15,7 +15,7 @@ from nautilus_cli.passes.copies import copy_node
 
 
 def materialize(graph: Graph) -> Graph:
-    """Put an Identity, which becomes a copy kernel, between movement and an anchor that cannot look through it."""
+    """Put a copy between movement and an anchor that cannot look through it."""
     producers = graph.producers()
     nodes: list[Node] = []
     for node in graph.nodes:

@@ -12,7 +12,7 @@ from nautilus_cli.passes.copies import copy_node
 
 
 def separate_outputs(graph: Graph) -> Graph:
-    """Put an Identity before each output that is an input, a constant, or another output too."""
+    """Put a copy before each output that is an input, a constant, or another output too."""
     computed = set(graph.producers())
     copies = []
     taken: set[Value] = set()

@@ -24,7 +24,7 @@ OLDER = {
 }
 NOT_READ = {"Constant": {"sparse_value", "value_string", "value_strings"}}
 
-NAMES = sorted(operators())
+NAMES = sorted(name for name in operators() if not name.startswith("nautilus::"))  # our own have no schema
 
 
 def test_registry_is_read_only() -> None:
