@@ -103,7 +103,7 @@ def _build_mean(emitter: Emitter, _attrs: Any, operands: tuple[Value | None, ...
     return (emitter.node("Div", [emitter.node("Sum", operands), count]),)
 
 
-_SUM = _variadic("Sum", "add", np.add, 13, 8, FLOATS)
+_SUM = _variadic("Sum", "add", np.add, 13, 6, FLOATS)
 
 
 def _evaluate_mean(_attrs: Any, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -146,8 +146,8 @@ OPERATORS = (
         operands=("X", "slope"),
         allowed=(*FLOATS, I32, I64, U32, U64),
     ),
-    _variadic("Max", "max", np.maximum, 13, 8, NUMERIC),
-    _variadic("Min", "min", np.minimum, 13, 8, NUMERIC),
+    _variadic("Max", "max", np.maximum, 13, 6, NUMERIC),
+    _variadic("Min", "min", np.minimum, 13, 6, NUMERIC),
     _SUM,
     Operator(
         name="Mean",
@@ -156,6 +156,6 @@ OPERATORS = (
         lowering=Decompose(_build_mean),
         source="ONNX 28, Mean-13",
         attributes=NoAttrs,
-        since=8,
+        since=6,
     ),
 )

@@ -155,7 +155,10 @@ NAUTILUS_DEVICE Base pow(Base base, Exponent exponent) {
     const Base size = device::pow(device::fabs(base), static_cast<Base>(exponent));
     return exponent % 2 == 0 ? size : device::copysign(size, base);
   } else if constexpr (detail::kIsFloat<Exponent>) {
-    return device::convert<Base>(device::pow(static_cast<double>(base), static_cast<double>(exponent)));
+    // The power is a few units in the last place off, which must not cut a whole number to the one before it.
+    const double power = device::pow(static_cast<double>(base), static_cast<double>(exponent));
+    const double whole = device::rint(power);
+    return device::convert<Base>(device::fabs(power - whole) <= 1e-15 * device::fabs(power) ? whole : power);
   } else {
     if (exponent < static_cast<Exponent>(0)) {
       if (base == static_cast<Base>(1)) return base;
@@ -380,9 +383,12 @@ NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast(Value value) {
 
 }  // namespace detail
 
-#define NAUTILUS_MATH_CAST(source, Source, target, Target)                                                          \
-  NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast_##source##_##target(typename ComputeOf<Source>::Type value) { \
-    return detail::cast<Target>(value);                                                                             \
+// Templates, so that only the casts which a kernel names are instantiated: all of them took half of a small cubin.
+#define NAUTILUS_MATH_CAST(source, Source, target, Target)                                                       \
+  template <class Value>                                                                                        \
+  NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast_##source##_##target(Value value) {                       \
+    static_assert(device::detail::kIsSame<Value, typename ComputeOf<Source>::Type>, "the source's compute type"); \
+    return detail::cast<Target>(value);                                                                         \
   }
 #define NAUTILUS_MATH_CASTS(source, Source)         \
   NAUTILUS_MATH_CAST(source, Source, f16, half)     \
