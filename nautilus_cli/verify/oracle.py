@@ -1,0 +1,108 @@
+"""The reference: onnxruntime on the CPU, running the model as it is written.
+
+No graph optimisation is asked for, so that what is compared with is the graph of the file, operator by operator. Half-precision
+operators that the CPU has no kernel for are computed in float32 between casts, which onnxruntime adds itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from nautilus_cli.errors import ModelError, UsageError, nearest
+from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.types import BF16
+
+_BFLOAT16 = 16
+"""ONNX's number of the element type. Source: onnx.proto, TensorProto.DataType."""
+
+_LOG_FATAL = 4
+
+
+class Oracle:
+    """A reference session.
+
+    Args:
+        model: the file, whose external data lies beside it; or the bytes of a model without any.
+
+    Raises:
+        ModelError: onnxruntime cannot load the model.
+    """
+
+    def __init__(self, model: Path | bytes) -> None:
+        self._where = str(model) if isinstance(model, Path) else "the model"
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.use_deterministic_compute = True
+        options.log_severity_level = _LOG_FATAL  # what goes wrong is raised as well
+        try:
+            source = str(model) if isinstance(model, Path) else model
+            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's own classes share no public base
+            raise ModelError(
+                f"onnxruntime cannot load it: {_reason(error)}",
+                where=self._where,
+                hint="Compile with --no-verify to go without a reference.",
+            ) from error
+
+    @property
+    def name(self) -> str:
+        """What the reference is, with its version."""
+        return f"onnxruntime {onnxruntime.__version__}"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the inputs that must be given."""
+        return tuple(port.name for port in self._session.get_inputs())
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs, in ONNX order."""
+        return tuple(port.name for port in self._session.get_outputs())
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the outputs for these inputs, by name; names that the model does not have are an error.
+
+        Raises:
+            UsageError: an input is missing or unknown.
+            ModelError: onnxruntime fails, or an output is no tensor.
+        """
+        for name in inputs:
+            if name not in self.inputs:
+                raise UsageError(f"the model has no input {quoted(name)}", where=self._where, hint=nearest(name, self.inputs))
+        missing = [quoted(name) for name in self.inputs if name not in inputs]
+        if missing:
+            raise UsageError(f"lacks values for {', '.join(missing)}", where=self._where)
+        feeds = {name: _to_value(array) for name, array in inputs.items()}
+        try:
+            results = self._session.run_with_ort_values(list(self.outputs), feeds)
+        except Exception as error:
+            raise ModelError(f"onnxruntime cannot run it: {_reason(error)}", where=self._where) from error
+        return {name: self._to_array(name, value) for name, value in zip(self.outputs, results, strict=True)}
+
+    def _to_array(self, name: str, value: Any) -> np.ndarray:
+        if not value.is_tensor():
+            raise ModelError(f"output {quoted(name)} is no tensor", where=self._where)
+        if value.element_type() != _BFLOAT16:
+            return np.asarray(value.numpy())
+        # onnxruntime has no numpy type for bfloat16: take the bytes.
+        data = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
+        return np.frombuffer(data, BF16.numpy).reshape(value.shape())
+
+
+def _to_value(array: np.ndarray) -> Any:
+    """Return an array as onnxruntime's own."""
+    if array.dtype == BF16.numpy:
+        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(np.ascontiguousarray(array).view(np.uint16), _BFLOAT16)
+    return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+
+
+def _reason(error: Exception) -> str:
+    """Return onnxruntime's message without its error code, on one line."""
+    text = " ".join(str(error).split())
+    return text.split(" : ", 2)[-1] if text.startswith("[ONNXRuntimeError]") else text
