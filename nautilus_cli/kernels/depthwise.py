@@ -45,10 +45,8 @@ class DepthwiseFamily:
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return the schedule of the analytic ranking; always a legal one."""
         most_vector = 1 if problem.out_channels > 1 else 8
-        chosen = strip.choose(problem, _channels(problem), problem.x_storage.bytes, most_vector, target)
-        while _smem_bytes(problem, chosen) > target.smem_bytes_block and chosen.lanes > 1:
-            chosen = Schedule(threads=chosen.threads, lanes=chosen.lanes // 2, vector=chosen.vector, pixels=chosen.pixels)
-        return chosen
+        staged_bytes = problem.taps * problem.accumulate.bytes
+        return strip.choose(problem, _channels(problem), problem.x_storage.bytes, most_vector, target, staged_bytes)
 
     def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
         """Return the choices of each field."""

@@ -22,7 +22,7 @@ _MOST_REGISTERS = 255
 _MOST_THREADS = 1024
 _MOST_RESIDENT_BLOCKS = 32
 _TRANSACTION_BYTES = 16
-_SECTOR_BYTES = 32
+_CPU_REGISTER_BYTES = 32
 _MOST_ITEMS = 64
 
 # Cost model of a GPU, in cycles of a multiprocessor: round numbers that put measured schedules of an H200 in order.
@@ -222,78 +222,113 @@ def schedules(problem: Product, target: Target) -> Iterator[Schedule]:
 
 def _fragment(problem: Product, target: Target) -> int:
     """Return the widest read of shared memory: a vector register of the CPU in emulation, else one transaction."""
-    return (32 if target.is_emulated else _TRANSACTION_BYTES) // problem.sum_bytes
+    return (_CPU_REGISTER_BYTES if target.is_emulated else _TRANSACTION_BYTES) // problem.sum_bytes
 
 
 def with_vectors(problem: Product, schedule: Schedule) -> Schedule:
     """Return the schedule with the longest vectors that divide what they run along, shorter where threads would be idle."""
     s = schedule
-
-    def longest(run: int, along: int, outer: int, element_bytes: int) -> int:
-        vector = min(_TRANSACTION_BYTES // element_bytes, along)
-        while vector > 1 and (run % vector or (vector > 4 and outer * s.tile_k // vector < s.threads)):
-            vector //= 2
-        return vector
-
-    vector_c = min(s.fragment, s.thread_n)
-    while problem.n % vector_c:
-        vector_c //= 2
+    along_a = s.tile_k if problem.a_k_last else s.tile_m
+    along_b = s.tile_k if problem.b_k_last else s.tile_n
     return replace(
         s,
-        vector_a=longest(problem.a_run, s.tile_k if problem.a_k_last else s.tile_m, s.tile_m, problem.a_bytes),
-        vector_b=longest(problem.b_run, s.tile_k if problem.b_k_last else s.tile_n, s.tile_n, problem.b_bytes),
-        vector_c=vector_c,
+        vector_a=_longest_vector(problem.a_run, along_a, s.tile_m * s.tile_k, s.threads, problem.a_bytes),
+        vector_b=_longest_vector(problem.b_run, along_b, s.tile_n * s.tile_k, s.threads, problem.b_bytes),
+        vector_c=_power_divisor(problem.n, min(s.fragment, s.thread_n)),
     )
+
+
+def _power_divisor(number: int, most: int) -> int:
+    """Return the greatest power of two up to MOST, itself one, that divides NUMBER."""
+    return min(number & -number, most) if number else most
+
+
+def _longest_vector(run: int, along: int, elements: int, threads: int, element_bytes: int) -> int:
+    vector = _power_divisor(run, min(_TRANSACTION_BYTES // element_bytes, along))
+    while vector > 4 and elements // vector < threads:
+        vector //= 2
+    return vector
 
 
 @lru_cache(maxsize=4096)
 def choose(problem: Product, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
+    if target.is_emulated:
+        ranked = sorted(_emulated_candidates(problem), key=lambda s: emulated_ns(problem, s))
+    else:
+        ranked = sorted(_gpu_candidates(problem), key=lambda s: gpu_us(problem, s, target))
+    small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=1, stages=1)  # legal everywhere
+    return next(s for s in (*ranked, with_vectors(problem, small)) if not violations(problem, s, target))
 
-    def cost(schedule: Schedule) -> tuple[float, int]:
-        return emulated_ns(problem, schedule) if target.is_emulated else gpu_us(problem, schedule, target), schedule.threads
 
-    return min((s for s in _candidates(problem, target) if not violations(problem, s, target)), key=cost)
-
-
-_GPU_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 8), (2, 4), (2, 2), (1, 8), (1, 4), (1, 2), (1, 1))
+_LARGE_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 4))
+_SMALL_THREAD_TILES = ((4, 4), (2, 4), (2, 8), (1, 8), (1, 4), (1, 2), (1, 1))
 _EMULATED_THREAD_TILES = ((16, 16), (8, 16), (4, 16), (2, 32), (1, 64), (8, 8), (4, 8), (2, 8), (1, 8))
 """Register tiles that keep eight sums of a vector register each in flight, and smaller ones for narrow problems."""
+_MOST_ASPECT = 8
 
 
-def _candidates(problem: Product, target: Target) -> Iterator[Schedule]:
-    """Yield schedules that are worth an estimate; the last ones are legal for every problem."""
-    fragment = _fragment(problem, target)
-    choices = space(problem)
-    tiles_n = [t for t in choices["tile_n"] if t < 2 * max(8, problem.n)]
-    tiles_k = [t for t in choices["tile_k"] if t < 2 * max(8, problem.k)]
-    for thread_m, thread_n in _EMULATED_THREAD_TILES if target.is_emulated else _GPU_THREAD_TILES:
-        for tile_m, tile_n in combinations(choices["tile_m"], tiles_n):
-            group = (tile_m // thread_m) * (tile_n // thread_n)
-            if not group:
-                continue
-            for slices_k in (1,) if target.is_emulated else choices["slices_k"]:
-                if not (target.is_emulated or 64 <= group * slices_k <= 512):
+def _powers(first: int, last: int) -> list[int]:
+    """Return the powers of two from FIRST, itself one, to LAST."""
+    found = []
+    while first <= last:
+        found.append(first)
+        first *= 2
+    return found
+
+
+def _gpu_candidates(problem: Product) -> Iterator[Schedule]:
+    """Yield schedules that are worth an estimate: blocks of 64 to 512 threads, each of which loads 4 to 64 elements of a tile."""
+    fragment = _TRANSACTION_BYTES // problem.sum_bytes
+    m_limit, n_limit, k_limit = 2 * max(1, problem.m), 2 * max(8, problem.n), 2 * max(8, problem.k)
+    for thread_m, thread_n in _LARGE_THREAD_TILES if problem.m >= 16 else _SMALL_THREAD_TILES:
+        for threads, slices_k in combinations((64, 128, 256, 512), (1, 2, 4, 8, 16)):
+            group = threads // slices_k
+            for threads_m in _powers(1, group):
+                tile_m, tile_n = thread_m * threads_m, thread_n * group // threads_m
+                if tile_m >= m_limit or tile_n >= n_limit or tile_n < 8 or max(tile_m, tile_n) > 256:
                     continue
-                if target.is_emulated and group > 128:
+                if tile_m > _MOST_ASPECT * tile_n or (tile_n > _MOST_ASPECT * tile_m and 4 * tile_m < m_limit):
                     continue
-                for tile_k in tiles_k:
-                    if tile_k < 4 * slices_k and slices_k > 1:
+                for tile_k in (8, 16, 32, 64, 128, 256):
+                    elements = (tile_m + tile_n) * tile_k
+                    if tile_k >= k_limit or tile_k < 4 * slices_k > 4 or not 4 * threads <= elements <= 64 * threads:
                         continue
-                    schedule = Schedule(
-                        tile_m=tile_m,
-                        tile_n=tile_n,
-                        tile_k=tile_k,
-                        thread_m=thread_m,
-                        thread_n=thread_n,
-                        slices_k=slices_k,
-                        fragment=fragment,
-                        group_m=8 if problem.m >= 16 * tile_m and problem.n >= 2 * tile_n else 1,
-                    )
-                    yield with_vectors(problem, schedule)
-    for thread_n in (1, 2):
-        small = Schedule(tile_m=1, tile_n=64, tile_k=8, thread_m=1, thread_n=thread_n, stages=1)
-        yield with_vectors(problem, small)
+                    yield _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, fragment)
+
+
+def _emulated_candidates(problem: Product) -> Iterator[Schedule]:
+    """Yield schedules of at most 128 threads, each of which is a fiber."""
+    fragment = _CPU_REGISTER_BYTES // problem.sum_bytes
+    tiles_m = _powers(1, min(256, 2 * problem.m - 1))
+    tiles_n = _powers(8, max(8, min(256, 2 * problem.n - 1)))
+    for thread_m, thread_n in _EMULATED_THREAD_TILES:
+        for tile_m, tile_n in combinations(tiles_m, tiles_n):
+            if 1 <= (tile_m // thread_m) * (tile_n // thread_n) <= 128:
+                for tile_k in (16, 32, 64):
+                    yield _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, 1, fragment)
+
+
+def _schedule(
+    problem: Product, tile_m: int, tile_n: int, tile_k: int, thread_m: int, thread_n: int, slices_k: int, fragment: int
+) -> Schedule:
+    """Return a double-buffered schedule with the longest vectors."""
+    threads = (tile_m // thread_m) * (tile_n // thread_n) * slices_k
+    along_a = tile_k if problem.a_k_last else tile_m
+    along_b = tile_k if problem.b_k_last else tile_n
+    return Schedule(
+        tile_m=tile_m,
+        tile_n=tile_n,
+        tile_k=tile_k,
+        thread_m=thread_m,
+        thread_n=thread_n,
+        slices_k=slices_k,
+        fragment=fragment,
+        vector_a=_longest_vector(problem.a_run, along_a, tile_m * tile_k, threads, problem.a_bytes),
+        vector_b=_longest_vector(problem.b_run, along_b, tile_n * tile_k, threads, problem.b_bytes),
+        vector_c=_power_divisor(problem.n, min(fragment, thread_n)),
+        group_m=8 if problem.m >= 16 * tile_m and problem.n >= 2 * tile_n else 1,
+    )
 
 
 def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
@@ -319,7 +354,10 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     reads = ceil(s.thread_m / s.fragment) + ceil(s.thread_n / s.fragment)
     lanes_m = min(s.tile_m // s.thread_m, 4)
     lanes_n = min(s.tile_n // s.thread_n, WARP_THREADS // lanes_m)
-    wavefronts = words * (max(1.0, lanes_m * s.thread_m / 32) + max(1.0, lanes_n * s.thread_n / 32))
+    slices_warp = min(s.slices_k, max(1, WARP_THREADS // (lanes_m * lanes_n)))
+    wavefronts = words * sum(
+        max(ceil(own / s.fragment), slices_warp * lanes * own / 32) for own, lanes in ((s.thread_m, lanes_m), (s.thread_n, lanes_n))
+    )
     issue = warps * steps_slice * (s.thread_m * s.thread_n * words + reads + 1) / _SCHEDULERS
     shared = warps * steps_slice * wavefronts
     vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product as combinations
+from math import ceil
 
 from nautilus_cli.kernels.window import Window
 from nautilus_cli.targets.base import Target
 
+WARP_THREADS = 32
 _TRANSACTION_BYTES = 16
 _MOST_THREADS = 1024
 _MOST_BLOCKS_X = 2**31 - 1
@@ -19,6 +21,19 @@ _MOST_BLOCKS_Y = 65535
 _MOST_HELD_REGISTERS = 160
 _HELD_TAPS = 7
 """Rows of at most this many taps are held in registers, as `for_each_tap` in window.cuh does."""
+_UNROLLED_REGISTERS = 96
+"""Rows are unrolled where their reads fit in this many registers, as there."""
+
+# Cost model, in cycles of a multiprocessor: round numbers that put measured schedules of an H200 in order.
+_SCHEDULERS = 4
+_READ_LATENCY = 350
+_READ_INSTRUCTIONS = 6
+_STAGE_INSTRUCTIONS = 8
+_LINE_BYTES = 128
+_LINE_CYCLES = 3.5
+_BLOCK_CYCLES = 150
+_STAGED_AT_ONCE = 8
+_MOST_RESIDENT_BLOCKS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,34 +100,64 @@ def schedules() -> Iterator[Schedule]:
         yield Schedule(**dict(zip(choices, values, strict=True)))
 
 
-def choose(window: Window, channels: int, element_bytes: int, most_vector: int, target: Target) -> Schedule:
-    """Return long vectors and strips, made shorter until every multiprocessor has work; vectors last, since they save the most."""
-    vector = min(_TRANSACTION_BYTES // element_bytes, most_vector)
-    while channels % vector:
-        vector //= 2
+def choose(window: Window, channels: int, element_bytes: int, most_vector: int, target: Target, staged_bytes: int = 0) -> Schedule:
+    """Return the schedule of least estimated time among those that suit the target.
+
+    Args:
+        window: what slides over the images.
+        channels: of the result.
+        element_bytes: of an element of the image.
+        most_vector: neighbouring channels that a thread may take.
+        target: that is ranked for.
+        staged_bytes: of the weights of a channel that a block first brings into shared memory; 0 where there are none.
+    """
+    vectors = [v for v in (1, 2, 4, 8) if channels % v == 0 and v <= most_vector and v * element_bytes <= _TRANSACTION_BYTES]
     if target.is_emulated:
         # A thread costs a fiber there, and nothing is gained by many.
-        pixels = 8
-        threads = 32
+        candidates = combinations((32,), _lanes(channels, vectors[-1]), vectors[-1:], (1, 2, 4, 8))
     else:
-        pixels = 4
-        threads = 128
+        candidates = combinations((64, 128, 256), _lanes(channels, 1), vectors, (1, 2, 4))
+    ranked = sorted(
+        (Schedule(threads=t, lanes=n, vector=v, pixels=p) for t, n, v, p in candidates if p < 2 * window.out_width and n <= t),
+        key=lambda s: (estimate_cycles(window, channels, element_bytes, s, target, staged_bytes), s.threads),
+    )
+    small = Schedule(threads=32, lanes=1, vector=1, pixels=1)  # legal wherever there is a legal one
+    legal = (s for s in ranked if not violations(window, channels, s) and staged_bytes * s.lanes * s.vector <= target.smem_bytes_block)
+    return next(legal, small)
 
-    def fits(pixels: int) -> bool:
-        return held_registers(window, Schedule(threads=threads, lanes=1, vector=vector, pixels=pixels)) <= _MOST_HELD_REGISTERS // 2
 
-    def work(pixels: int, vector: int) -> int:
-        return window.batch * window.out_height * -(-window.out_width // pixels) * (channels // vector)
+def _lanes(channels: int, vector: int) -> tuple[int, ...]:
+    """Return numbers of lanes, of which all but the last have work."""
+    return tuple(lanes for lanes in (1, 2, 4, 8, 16, 32) if lanes == 1 or lanes * vector < 2 * channels)
 
-    while pixels > 1 and (not fits(pixels) or pixels >= 2 * window.out_width):
-        pixels //= 2
-    if not target.is_emulated:
-        enough = target.multiprocessors * 256
-        while pixels > 1 and work(pixels, vector) < enough:
-            pixels //= 2
-        while vector > 1 and work(pixels, vector) < enough // 4:
-            vector //= 2
-    lanes = 1
-    while lanes < 32 and lanes * vector < channels:
-        lanes *= 2
-    return Schedule(threads=threads, lanes=min(lanes, threads), vector=vector, pixels=pixels)
+
+def estimate_cycles(window: Window, channels: int, element_bytes: int, schedule: Schedule, target: Target, staged_bytes: int) -> float:
+    """Return the estimated time in cycles of a multiprocessor.
+
+    A thread waits for its weights, then for each row of its window, unless rows are unrolled; warps on a multiprocessor share its
+    schedulers; what a warp reads comes in sectors.
+    """
+    s = schedule
+    w = window
+    blocks = grid(w, channels, s)
+    warps = s.threads / WARP_THREADS
+    taps_row = w.kernel_width if w.kernel_width <= _HELD_TAPS else 1
+    columns = min((s.pixels - 1) * w.stride_width + (taps_row - 1) * w.dilation_width + 1, s.pixels * taps_row)
+    reads = w.kernel_height * columns * (w.kernel_width // taps_row)
+    is_unrolled = taps_row == w.kernel_width and w.kernel_height * columns * s.vector <= _UNROLLED_REGISTERS
+    waits = 1 if is_unrolled else w.kernel_height * (w.kernel_width // taps_row)
+    staged = 0
+    if staged_bytes:
+        staged = ceil(w.taps * s.lanes * s.vector / s.threads)
+        waits += ceil(staged / _STAGED_AT_ONCE)
+    taps = w.taps * s.pixels
+    issue = staged * _STAGE_INSTRUCTIONS + reads * _READ_INSTRUCTIONS + taps * (s.vector + (1 if staged_bytes else 0)) + s.pixels * 10
+    alone = issue * max(1.0, warps / _SCHEDULERS) + waits * _READ_LATENCY
+    # A request costs a cycle for each line of the first-level cache that it touches; shorter runs touch more.
+    run = min(s.lanes * s.vector, channels) * element_bytes
+    lines = WARP_THREADS * s.vector * element_bytes / min(run, _LINE_BYTES)
+    busy = max(warps * issue / _SCHEDULERS, warps * reads * lines * _LINE_CYCLES) + _BLOCK_CYCLES
+    resident = max(1, min(target.threads_multiprocessor // s.threads, _MOST_RESIDENT_BLOCKS))
+    each = ceil(blocks[0] * blocks[1] / target.multiprocessors)
+    rounds = ceil(each / resident)
+    return max(each * busy, rounds * alone) + alone

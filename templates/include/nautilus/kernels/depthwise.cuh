@@ -32,14 +32,25 @@ NAUTILUS_DEVICE void depthwise(const A &arguments) {
   const Block strip(arguments, channels, thread);
   device::dependency_wait();
 
-  // The weights of the block's channels, as [tap][channel]: a vector of channels is one read.
+  // The weights of the block's channels, as [tap][channel]: a vector of channels is one read. Several reads are in flight at once.
   T *const weights = device::dynamic_shared<T>();
-  for (int i = thread; i < kTaps * Block::kChannels; i += Schedule::kThreads) {
-    const int channel = i / kTaps;
-    const int tap = i % kTaps;
-    const bool exists = strip.first_channel + channel < channels;
-    weights[tap * Block::kChannels + channel] =
-        exists ? static_cast<T>(Weight::template apply<1>(arguments, coordinates<Index>(strip.first_channel + channel, tap))[0]) : T(0);
+  constexpr int kWeights = kTaps * Block::kChannels;
+  constexpr int kBatch = ceil_divide(kWeights, Schedule::kThreads) < 8 ? ceil_divide(kWeights, Schedule::kThreads) : 8;
+  for (int first = thread; first < kWeights; first += kBatch * Schedule::kThreads) {
+    T batch[kBatch];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const int weight = first + i * Schedule::kThreads;
+      const int channel = strip.first_channel + weight / kTaps;
+      batch[i] = weight < kWeights && channel < channels
+                     ? static_cast<T>(Weight::template apply<1>(arguments, coordinates<Index>(channel, weight % kTaps))[0])
+                     : T(0);
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const int weight = first + i * Schedule::kThreads;
+      if (weight < kWeights) weights[weight % kTaps * Block::kChannels + weight / kTaps] = batch[i];
+    }
   }
   device::block_barrier();
   if (!strip.is_inside) return;

@@ -184,9 +184,11 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
       loader_a.fetch(arguments, next_depth);
       loader_b.fetch(arguments, next_depth);
     }
-    const T *const tile_a = shared + stage * kStage + thread.slice * kDepth * kStrideA + thread.m;
-    const T *const tile_b = shared + stage * kStage + LoaderA::Layout::kElements + thread.slice * kDepth * kStrideB + thread.n;
-    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, kDepth, kStrideA, kStrideB>(sums, tile_a, tile_b);
+    const T *const tile_a = shared + stage * kStage + thread.slice * kStrideA + thread.m;
+    const T *const tile_b = shared + stage * kStage + LoaderA::Layout::kElements + thread.slice * kStrideB + thread.n;
+    // Slices take turns along depth: neighbouring steps lie in different banks, those of one slice after another would not.
+    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, kDepth, Schedule::kSlicesK * kStrideA,
+                               Schedule::kSlicesK * kStrideB>(sums, tile_a, tile_b);
     if (has_next) {
       if constexpr (Schedule::kStages == 1) {
         device::block_barrier();
