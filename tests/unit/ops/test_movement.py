@@ -67,7 +67,8 @@ def test_squeeze_and_unsqueeze(opset: int, data: st.DataObject, shape: tuple[int
     )
     x = values(rng, shape, dtype)
     if opset < 13:
-        check("Squeeze", [x], {"axes": axes} if axes else {}, opset=opset)
+        # The reference evaluator drops one axis after the other, and counts negative ones from what is left.
+        check("Squeeze", [x], {"axes": sorted(a % len(shape) for a in axes)} if axes else {}, opset=opset)
         check("Unsqueeze", [x], {"axes": sorted(a % (len(shape) + len(new)) for a in new)}, opset=opset)
     else:
         check("Squeeze", [x, ints(*axes)] if axes else [x])
