@@ -5,16 +5,16 @@ namespace nautilus {
 
 template <int kPointerCount, int kScalarCount>
 struct Arguments {
-  static constexpr int kPointers = kPointerCount;
-  static constexpr int kScalars = kScalarCount;
+  enum : int { kPointers = kPointerCount };
+  enum : int { kScalars = kScalarCount };
   void *pointers[kPointerCount];
   long long scalars[kScalarCount];
 };
 
 template <int kPointerCount>
 struct Arguments<kPointerCount, 0> {
-  static constexpr int kPointers = kPointerCount;
-  static constexpr int kScalars = 0;
+  enum : int { kPointers = kPointerCount };
+  enum : int { kScalars = 0 };
   void *pointers[kPointerCount];
 };
 

@@ -8,7 +8,7 @@ namespace nautilus {
 template <class IndexType, int kRankCount>
 struct Coordinates {
   using Index = IndexType;
-  static constexpr int kRank = kRankCount;
+  enum : int { kRank = kRankCount };
   Index values[kRankCount];
 
   NAUTILUS_DEVICE constexpr Index operator[](int dimension) const { return values[dimension]; }

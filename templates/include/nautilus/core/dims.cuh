@@ -31,10 +31,13 @@ struct UnsignedOf<long long> {
 };
 
 // A number known at compile time. Converts to int where it fits, so that arithmetic stays 32-bit.
+//
+// Constants of the types that maps are made of are enumerators: NVRTC gives every `static constexpr` member an address in the cubin,
+// and a symbol as long as the type's name; they made up two thirds of one.
 template <long long kN>
 struct Static {
-  static constexpr bool kIsStatic = true;
-  static constexpr long long kValue = kN;
+  enum : bool { kIsStatic = true };
+  enum : long long { kValue = kN };
   using Value = typename Conditional<(kN >= -2147483647LL - 1 && kN <= 2147483647LL), int, long long>::Type;
 
   template <class Arguments>
@@ -75,7 +78,7 @@ NAUTILUS_DEVICE constexpr Index ceil_divide(Index dividend, Divisor divisor) {
 // A list of types.
 template <class... Types>
 struct Pack {
-  static constexpr int kCount = sizeof...(Types);
+  enum : int { kCount = sizeof...(Types) };
 };
 
 }  // namespace nautilus

@@ -15,7 +15,7 @@ NAUTILUS_DEVICE constexpr int vector_alignment(int bytes) {
 template <class T, int kWidth>
 struct alignas(vector_alignment(static_cast<int>(sizeof(T)) * kWidth)) Vector {
   using Element = T;
-  static constexpr int kLanes = kWidth;
+  enum : int { kLanes = kWidth };
   T lanes[kWidth];
 
   NAUTILUS_DEVICE constexpr T &operator[](int lane) { return lanes[lane]; }

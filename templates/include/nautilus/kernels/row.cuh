@@ -20,18 +20,19 @@ namespace nautilus::kernels {
 template <class Problem, class Schedule, class Program, class A>
 struct RowKernel {
   using Index = typename Problem::Index;
-  static constexpr int kRowLanes = Schedule::kRowLanes;
-  static constexpr int kColumnThreads = Schedule::kColumnThreads;
-  static constexpr int kVector = Schedule::kVector;
-  static constexpr int kItems = Schedule::kItems;
-  static constexpr bool kIsHeld = kItems > 0;
-  static constexpr int kGroup = kRowLanes * kColumnThreads;
-  static constexpr int kRowsBlock = Schedule::kThreads / kColumnThreads;
-  static constexpr int kStep = kColumnThreads * kVector;
-  // Vectors that are read before any is used, where the row is not held.
-  static constexpr int kAhead = 4;
-  // Shared memory for the partial results of a reduction's warps: two buffers, taken in turn, of 8-byte slots.
-  static constexpr int kSlots = Schedule::kThreads / device::kWarpThreads * kRowLanes;
+  enum : int {
+    kRowLanes = Schedule::kRowLanes,
+    kColumnThreads = Schedule::kColumnThreads,
+    kVector = Schedule::kVector,
+    kItems = Schedule::kItems,
+    kIsHeld = kItems > 0,
+    kGroup = kRowLanes * kColumnThreads,
+    kRowsBlock = Schedule::kThreads / kColumnThreads,
+    kStep = kColumnThreads * kVector,
+    kAhead = 4,  // vectors that are read before any is used, where the row is not held
+    // Shared memory for the partial results of a reduction's warps: two buffers, taken in turn, of 8-byte slots.
+    kSlots = Schedule::kThreads / device::kWarpThreads * kRowLanes
+  };
 
   using Held = typename Program::template Inputs<kVector>;
 

@@ -22,7 +22,7 @@ struct Load {
   using Storage = StorageType;
   using Map = MapType;
   using Compute = typename ComputeOf<Storage>::Type;
-  static constexpr int kSlot = kSlotNumber;
+  enum : int { kSlot = kSlotNumber };
 
   template <class A>
   NAUTILUS_DEVICE static const Storage *pointer(const A &arguments) {
@@ -58,7 +58,7 @@ struct Store {
   using Storage = StorageType;
   using Map = MapType;
   using Compute = typename ComputeOf<Storage>::Type;
-  static constexpr int kSlot = kSlotNumber;
+  enum : int { kSlot = kSlotNumber };
   static_assert(!Map::kIsGuarded, "a store writes every element");
 
   template <class A>

@@ -14,8 +14,8 @@ template <class ExtentType, class StrideType>
 struct Axis {
   using Extent = ExtentType;
   using Stride = StrideType;
-  static constexpr bool kIsGuarded = false;
-  static constexpr bool kIsStatic = Extent::kIsStatic && Stride::kIsStatic;
+  enum : bool { kIsGuarded = false };
+  enum : bool { kIsStatic = Extent::kIsStatic && Stride::kIsStatic };
 
   template <class Index, class A>
   NAUTILUS_DEVICE static constexpr bool holds(const A &, Index) {
@@ -28,8 +28,8 @@ template <class ExtentType, class StrideType, class Begin, class End>
 struct GuardedAxis {
   using Extent = ExtentType;
   using Stride = StrideType;
-  static constexpr bool kIsGuarded = true;
-  static constexpr bool kIsStatic = Extent::kIsStatic && Stride::kIsStatic;
+  enum : bool { kIsGuarded = true };
+  enum : bool { kIsStatic = Extent::kIsStatic && Stride::kIsStatic };
 
   template <class Index, class A>
   NAUTILUS_DEVICE static constexpr bool holds(const A &arguments, Index digit) {
@@ -85,8 +85,8 @@ struct LastOf<Only> {
 template <class... Axes>
 struct Digits {
   using Last = typename LastOf<Axes...>::Type;
-  static constexpr bool kIsGuarded = (Axes::kIsGuarded || ...);
-  static constexpr bool kRepeats = (repeats<Axes>() && ...);
+  enum : bool { kIsGuarded = (Axes::kIsGuarded || ...) };
+  enum : bool { kRepeats = (repeats<Axes>() && ...) };
 
   template <class Index, class A>
   NAUTILUS_DEVICE static constexpr Index index(const A &arguments, Index coordinate, bool &valid) {
@@ -99,12 +99,12 @@ template <class OffsetType, class... Coordinate>
 struct Stage {
   using Offset = OffsetType;
   using LastDigits = typename LastOf<Coordinate...>::Type;
-  static constexpr int kRank = sizeof...(Coordinate);
-  static constexpr bool kIsGuarded = (Coordinate::kIsGuarded || ...);
+  enum : int { kRank = sizeof...(Coordinate) };
+  enum : bool { kIsGuarded = (Coordinate::kIsGuarded || ...) };
 
   template <class A, class At>
   NAUTILUS_DEVICE static constexpr typename At::Index index(const A &arguments, const At &at, bool &valid) {
-    static_assert(At::kRank == kRank, "the map has another rank than the place");
+    static_assert(static_cast<int>(At::kRank) == static_cast<int>(kRank), "the map has another rank than the place");
     using Index = typename At::Index;
     Index total = static_cast<Index>(Offset::get(arguments));
     int dimension = 0;
@@ -118,8 +118,8 @@ template <class... Stages>
 struct Map {
   using First = typename LastOf<Stages...>::Type;  // the only stage, where there is one; widths need no more
   using LastAxis = typename First::LastDigits::Last;
-  static constexpr bool kIsGuarded = (Stages::kIsGuarded || ...);
-  static constexpr bool kIsSingle = sizeof...(Stages) == 1;
+  enum : bool { kIsGuarded = (Stages::kIsGuarded || ...) };
+  enum : bool { kIsSingle = sizeof...(Stages) == 1 };
 
   // Offset of the element at AT; VALID becomes false, and the offset meaningless, where a guard does not hold.
   template <class A, class At>
