@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -60,6 +61,7 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) ->
     return True
 
 
+@cache
 def _type_name(dtype: np.dtype) -> str:
     try:
         return dtype_of(dtype).name if dtype.isnative else str(dtype)

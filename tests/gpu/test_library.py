@@ -163,19 +163,20 @@ def test_torch(library):
 
 def test_torch_captures_a_run(path):
     torch = pytest.importorskip("torch")
-    with nautilus_cli.load(path) as library:
-        inputs = tiny_library.feeds()
-        tensors = {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
-        out = {"sum": torch.zeros(2, 3, device="cuda"), "picked": torch.zeros(2, device="cuda")}
-        library(tensors, out=out)
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            library(tensors, out=out, stream=torch.cuda.current_stream())
+    inputs = tiny_library.feeds()
+    tensors = {name: torch.from_numpy(array).cuda() for name, array in inputs.items()}
+    out = {"sum": torch.zeros(2, 3, device="cuda"), "picked": torch.zeros(2, device="cuda")}
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with nautilus_cli.load(path, launch="stream") as library:
+        library(tensors, out=out, stream=stream)
+        with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+            library(tensors, out=out, stream=stream)
         tensors["x"].add_(1)
+        torch.cuda.synchronize()
         graph.replay()
         torch.cuda.synchronize()
-        tiny_library.check({name: o.cpu().numpy() for name, o in out.items()}, {**inputs, "x": inputs["x"] + 1})
+    tiny_library.check({name: o.cpu().numpy() for name, o in out.items()}, {**inputs, "x": inputs["x"] + 1})
 
 
 def test_cupy(library):

@@ -156,8 +156,8 @@ NAUTILUS_API nautilus_status nautilus_model_emulator(nautilus_model *model, cons
 
 typedef struct nautilus_context nautilus_context;
 
-/* GRAPH replays one CUDA graph, built when the context is created; STREAM launches kernel after kernel. A caller that captures its
- * stream into a graph of its own needs GRAPH. */
+/* GRAPH replays one CUDA graph, built when the context is created; STREAM launches kernel after kernel. CUDA does not capture the
+ * launch of a graph: a caller that captures its stream into a graph of its own uses a STREAM context, and that on this stream only. */
 typedef enum nautilus_launch { NAUTILUS_LAUNCH_GRAPH = 0, NAUTILUS_LAUNCH_STREAM = 1 } nautilus_launch;
 
 typedef struct nautilus_context_options {
