@@ -67,7 +67,7 @@ class GatherFamily:
     problem_type = Problem
     schedule_type = Schedule
 
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:  # noqa: ARG002
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
         if not 1 <= schedule.threads <= _MOST_THREADS:
@@ -96,7 +96,7 @@ class GatherFamily:
             column_threads //= _VECTORS_A_THREAD
         return Schedule(threads=128, column_threads=column_threads, vector=vector)
 
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:  # noqa: ARG002
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
         for threads, column_threads, vector in product((64, 128, 256), (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 2, 4, 8)):
             yield Schedule(threads=threads, column_threads=column_threads, vector=vector)

@@ -54,7 +54,7 @@ class PointwiseFamily:
     problem_type = Problem
     schedule_type = Schedule
 
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:  # noqa: ARG002
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
         if not 1 <= schedule.threads <= 1024:
@@ -78,7 +78,7 @@ class PointwiseFamily:
         unroll = max(u for u in _UNROLLS if u == 1 or problem.elements >= 2 * resident * vector * u)
         return Schedule(threads=threads, vector=vector, unroll=unroll)
 
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:  # noqa: ARG002
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
         for threads, vector, unroll in product(_THREADS, _VECTORS, _UNROLLS):
             yield Schedule(threads=threads, vector=vector, unroll=unroll)

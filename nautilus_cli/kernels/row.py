@@ -13,7 +13,10 @@ _TRANSACTION_BYTES = 16
 _WARP = 32
 _MOST_THREADS = 1024
 _MOST_HELD = 32
-"""Elements of one load that a thread may hold: with 1024 threads a thread has 64 registers."""
+"""Elements of one load that a thread may hold."""
+
+_MOST_HELD_BLOCK = 16 * _MOST_THREADS
+"""Elements of one load that a block may hold: of 1024 threads each has 64 registers, and there may be two loads."""
 
 _SLOT_BYTES = 8
 """Shared memory for one partial result (kernels/row.cuh)."""
@@ -69,7 +72,7 @@ class RowFamily:
     problem_type = Problem
     schedule_type = Schedule
 
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:  # noqa: ARG002
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         group = schedule.row_lanes * schedule.column_threads
         reasons = []
@@ -91,8 +94,8 @@ class RowFamily:
             reasons.append(
                 f"{schedule.items} vectors of {schedule.vector} × {schedule.column_threads} threads hold no {problem.columns} columns"
             )
-        if held > _MOST_HELD:
-            reasons.append(f"{held} elements held by a thread; at most {_MOST_HELD}")
+        if held > _most_held(schedule.threads):
+            reasons.append(f"{held} elements held by a thread; at most {_most_held(schedule.threads)}")
         return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
@@ -101,7 +104,7 @@ class RowFamily:
             return _choose_emulated(problem)
         return _choose_contiguous(problem, target) if problem.row_major else _choose_strided(problem, target)
 
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:  # noqa: ARG002
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space: rows held as well as read again."""
         powers = tuple(1 << i for i in range(11))
         for threads, row_lanes, column_threads, vector in product(powers[5:], (1, 8, 16, 32), powers, (1, 2, 4, 8)):
@@ -130,7 +133,7 @@ def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
     while threads > max(_WARP, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
         threads //= 2
     return Schedule(
-        threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, column_threads, vector)
+        threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, threads, column_threads, vector)
     )
 
 
@@ -144,7 +147,9 @@ def _choose_strided(problem: Problem, target: Target) -> Schedule:
     threads = max(128, row_lanes * column_threads)
     while threads > max(_WARP, row_lanes * column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
         threads //= 2
-    return Schedule(threads=threads, row_lanes=row_lanes, column_threads=column_threads, vector=1, items=_items(problem, column_threads, 1))
+    return Schedule(
+        threads=threads, row_lanes=row_lanes, column_threads=column_threads, vector=1, items=_items(problem, threads, column_threads, 1)
+    )
 
 
 def _choose_emulated(problem: Problem) -> Schedule:
@@ -163,10 +168,15 @@ def _vector(problem: Problem, most: int) -> int:
     return vector
 
 
-def _items(problem: Problem, column_threads: int, vector: int) -> int:
+def _items(problem: Problem, threads: int, column_threads: int, vector: int) -> int:
     """Return how many vectors a thread must hold; 0 where they are too many."""
     items = max(1, -(-problem.columns // (column_threads * vector)))
-    return items if items * vector <= _MOST_HELD else 0
+    return items if items * vector <= _most_held(threads) else 0
+
+
+def _most_held(threads: int) -> int:
+    """Return how many elements of one load a thread of so large a block may hold."""
+    return min(_MOST_HELD, _MOST_HELD_BLOCK // max(1, threads))
 
 
 def _ceil_power(number: int) -> int:

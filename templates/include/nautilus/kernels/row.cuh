@@ -29,7 +29,7 @@ struct RowKernel {
     kGroup = kRowLanes * kColumnThreads,
     kRowsBlock = Schedule::kThreads / kColumnThreads,
     kStep = kColumnThreads * kVector,
-    kAhead = 4,  // vectors that are read before any is used, where the row is not held
+    kAhead = kVector < 8 ? 4 : 2,  // vectors that are read before any is used, where the row is not held
     // Shared memory for the partial results of a reduction's warps: two buffers, taken in turn, of 8-byte slots.
     kSlots = Schedule::kThreads / device::kWarpThreads * kRowLanes
   };
