@@ -15,6 +15,8 @@ from nautilus_cli.artifact.elf import make_room
 from nautilus_cli.artifact.payload import Bytes, Variant
 from nautilus_cli.errors import FileError
 
+NO_BINDINGS: Mapping[str, str] = {}
+
 
 def _umask() -> int:
     """Return the process's file mode mask, which can only be read by setting it."""
@@ -74,7 +76,14 @@ def _rename(temporary: Path, path: Path) -> None:
 
 
 def write(
-    output: Path, *, host_library: bytes, variants: Sequence[Variant], model_digest: bytes, tools: Mapping[str, str], producer: str
+    output: Path,
+    *,
+    host_library: bytes,
+    variants: Sequence[Variant],
+    model_digest: bytes,
+    tools: Mapping[str, str],
+    producer: str,
+    bindings: Mapping[str, str] = NO_BINDINGS,
 ) -> Path:
     """Write a compiled model: the library OUTPUT and its manifest beside it.
 
@@ -87,6 +96,7 @@ def write(
         model_digest: SHA-256 of the ONNX model.
         tools: version of each tool, for the manifest.
         producer: version of Nautilus.
+        bindings: text of the constant that replaces an input, by name.
 
     Returns:
         The path of the manifest.
@@ -99,7 +109,7 @@ def write(
         raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
     require_writable(output)  # found out before the first of the two renames, not between them
     weights_digest = payloads.weights_digest(variants[0].plan)
-    text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools)
+    text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools, bindings=bindings)
     payload = payloads.build(
         variants,
         model_digest=model_digest,

@@ -23,6 +23,7 @@ SCHEMA = 1
 
 _REQUIRED: Mapping[str, type] = {
     "arena_bytes": int,
+    "bindings": dict,
     "buffers": list,
     "inputs": list,
     "kernels": list,
@@ -108,7 +109,9 @@ def _target(variant: Variant) -> dict[str, Any]:
     }
 
 
-def build(variants: Sequence[Variant], *, model_digest: bytes, weights_digest: bytes, tools: Mapping[str, str]) -> bytes:
+def build(
+    variants: Sequence[Variant], *, model_digest: bytes, weights_digest: bytes, tools: Mapping[str, str], bindings: Mapping[str, str]
+) -> bytes:
     """Return the manifest of a library as the bytes of its file.
 
     Args:
@@ -117,10 +120,12 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, weights_digest: b
         model_digest: SHA-256 of the ONNX model.
         weights_digest: SHA-256 of the weights section.
         tools: version of each tool that had a part in it.
+        bindings: text of the constant that replaces an input, by name; whoever compares with the model needs them.
     """
     plan = variants[0].plan
     content = {
         **_target(variants[0]),
+        "bindings": dict(bindings),
         "inputs": [_port(p) for p in plan.inputs],
         "model_sha256": model_digest.hex(),
         "more_targets": [_target(v) for v in variants[1:]],

@@ -10,13 +10,14 @@ from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.codegen.render import Rendered, render
-from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
+from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.selection import select
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.frontend.load import load
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
+from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
@@ -52,10 +53,6 @@ class CompileResult:
     verification: VerifyResult | None
 
 
-def silent(_stage: str, _done: int, _total: int) -> None:
-    """Report progress to nobody."""
-
-
 def compile(options: CompileOptions, progress: Progress = silent) -> CompileResult:
     """Compile a model to a library and a manifest, then compare it with onnxruntime where the target can run here.
 
@@ -71,7 +68,8 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     progress("fusing", 0, 1)
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
-    planned = plan(fused, target, recorded_choice(store, target))
+    choose = recorded_choice(store, target, gpu=selection.gpu)
+    planned = plan(fused, target, choose)
     rendered = [render(kernel.request) for kernel in planned.kernels]
 
     built = build(rendered, target, store=store, jobs=options.jobs, progress=lambda done, total: progress("compiling kernels", done, total))
@@ -84,15 +82,16 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         host_library=host_compiler.shared_library(store),
         variants=(Variant(target=target, plan=planned, symbols=symbols(rendered), images=built.images),),
         model_digest=bytes.fromhex(model.sha256),
+        bindings=options.bindings,
         tools=tool_versions(target.is_emulated),
         producer=__version__,
     )
 
-    notes = selection.notes
+    notes = (*selection.notes, *choose.notes)
     verification = None
     if options.verify and selection.runs_here:
-        check = VerifyOptions(model=options.model, library=options.output)
-        verification = verify_loaded(model, check, progress)
+        with load_library(options.output) as library:
+            verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
     elif options.verify:
         notes = (*notes, f"not verified; on a machine that runs {target.name}: nautilus verify {options.model.name} {options.output.name}")
     return CompileResult(

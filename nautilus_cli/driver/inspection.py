@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from nautilus_cli.driver.options import InspectOptions, Progress
+from nautilus_cli.driver.options import InspectOptions, Progress, silent
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node
@@ -49,7 +49,7 @@ class InspectResult:
     data: Mapping[str, Any]
 
 
-def inspect(options: InspectOptions, progress: Progress) -> InspectResult:
+def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResult:
     """Look into a model, or into a library through its manifest.
 
     Raises:

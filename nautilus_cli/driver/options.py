@@ -100,3 +100,7 @@ class InspectOptions:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     explain: str | None = None
+
+
+def silent(_stage: str, _done: int, _total: int) -> None:
+    """Report progress to nobody."""

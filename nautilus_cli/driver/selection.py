@@ -16,11 +16,13 @@ class Selection:
     Attributes:
         target: the target.
         runs_here: whether this machine can run it.
+        gpu: name of the device that the target is for; None where there is none here.
         notes: sentences for the user.
     """
 
     target: Target
     runs_here: bool
+    gpu: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -33,16 +35,17 @@ def select(name: str | None) -> Selection:
     found = device.driver()
     if name is not None:
         chosen = registry.target(name)
-        fits = any(_runs_on(chosen, d.capability) for d in found.devices)
-        if chosen.is_emulated or fits:
-            return Selection(target=chosen, runs_here=True)
+        fits = next((d for d in found.devices if _runs_on(chosen, d.capability)), None)
+        if chosen.is_emulated or fits is not None:
+            return Selection(target=chosen, runs_here=True, gpu=fits.name if fits else None)
         why = found.problem or "its architecture is another"
         return Selection(target=chosen, runs_here=False, notes=(f"no device here runs {chosen.name}: {why}.",))
     if found.devices:
         first = found.devices[0]
         fitting = registry.for_capability(first.capability)
         if fitting is not None:
-            return Selection(target=fitting, runs_here=True, notes=(f"target {fitting.name}, for the device present ({first.name}).",))
+            note = f"target {fitting.name}, for the device present ({first.name})."
+            return Selection(target=fitting, runs_here=True, gpu=first.name, notes=(note,))
         reason = f"{first.name} has compute capability {first.capability[0]}.{first.capability[1]}, for which there is no target"
     else:
         reason = found.problem or "there is no device"
