@@ -10,7 +10,12 @@ from tests.support import fake_library
 
 def build(**changes):
     variants = [fake_library.variant(b"image", **changes)]
-    return manifest.build(variants, model_digest=b"\1" * 32, weights_digest=b"\2" * 32, tools={"nvrtc": "13.5", "gcc": "12"})
+    return describe(variants)
+
+
+def describe(variants):
+    tools, bindings = {"nvrtc": "13.5", "gcc": "12"}, {"sr": "16000"}
+    return manifest.build(variants, model_digest=b"\1" * 32, weights_digest=b"\2" * 32, tools=tools, bindings=bindings)
 
 
 def test_says_what_the_library_holds():
@@ -33,6 +38,7 @@ def test_says_what_the_library_holds():
     assert content["launches"][3]["note"] == "counters"
     assert content["launches"][0]["grid"] == [2, 1, 1]
     assert (content["arena_bytes"], content["weight_bytes"]) == (512, 512)
+    assert content["bindings"] == {"sr": "16000"}
     assert content["tools"] == {"gcc": "12", "nvrtc": "13.5"}
 
 
@@ -44,7 +50,7 @@ def test_same_input_same_bytes_and_sorted_keys():
 
 def test_a_second_target_stands_under_more_targets():
     variants = [fake_library.variant(b"image"), fake_library.gpu_variant()]
-    content = manifest.parse(manifest.build(variants, model_digest=b"\1" * 32, weights_digest=b"\2" * 32, tools={}), "here")
+    content = manifest.parse(describe(variants), "here")
     assert [t["target"] for t in content["more_targets"]] == ["sm_90a"]
     assert len(content["more_targets"][0]["launches"]) == 5
 
