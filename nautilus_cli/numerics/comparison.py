@@ -82,22 +82,15 @@ def compare(actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> C
 
 def _compare_floats(actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> Comparison:
     a, b = actual.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
-    both_finite = np.isfinite(a) & np.isfinite(b)
-    same_nonfinite = (np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b))
-    mismatch = ~both_finite & ~same_nonfinite
     with np.errstate(invalid="ignore", over="ignore"):
-        error = np.where(both_finite, np.abs(a - b), 0.0)
-        allowed = np.maximum(tolerance.atol, tolerance.rtol * np.abs(np.where(both_finite, b, 0.0)))
-    return _summary(
-        actual,
-        expected,
-        tolerance,
-        error=error,
-        allowed=allowed,
-        mismatch=mismatch,
-        cosine=_cosine(a[both_finite], b[both_finite]),
-        magnitude=np.abs(np.where(both_finite, b, 0.0)),
-    )
+        error = np.abs(a - b)
+    mismatch = None
+    if not np.isfinite(error).all():
+        both_finite = np.isfinite(a) & np.isfinite(b)
+        same_nonfinite = (np.isnan(a) & np.isnan(b)) | (np.isinf(a) & (a == b))
+        mismatch = ~both_finite & ~same_nonfinite
+        error, a, b = (np.where(both_finite, x, 0.0) for x in (error, a, b))
+    return _summary(actual, expected, tolerance, error=error, mismatch=mismatch, cosine=_cosine(a, b), magnitude=np.abs(b))
 
 
 def _compare_integers(actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance) -> Comparison:
@@ -108,16 +101,8 @@ def _compare_integers(actual: np.ndarray, expected: np.ndarray, tolerance: Toler
     above = a > b
     difference = np.where(above, a.astype(np.uint64) - b.astype(np.uint64), b.astype(np.uint64) - a.astype(np.uint64))
     error, magnitude = difference.astype(np.float64), np.abs(b.astype(np.float64))
-    return _summary(
-        actual,
-        expected,
-        tolerance,
-        error=error,
-        allowed=np.maximum(tolerance.atol, tolerance.rtol * magnitude),
-        mismatch=np.zeros(a.shape, dtype=bool),
-        cosine=_cosine(a.astype(np.float64), b.astype(np.float64)),
-        magnitude=magnitude,
-    )
+    cosine = _cosine(a.astype(np.float64), b.astype(np.float64))
+    return _summary(actual, expected, tolerance, error=error, mismatch=None, cosine=cosine, magnitude=magnitude)
 
 
 def _summary(
@@ -126,16 +111,20 @@ def _summary(
     tolerance: Tolerance,
     *,
     error: np.ndarray,
-    allowed: np.ndarray,
-    mismatch: np.ndarray,
+    mismatch: np.ndarray | None,
     cosine: float,
     magnitude: np.ndarray,
 ) -> Comparison:
-    failing = mismatch | (error > allowed)
+    """Sum up flat arrays of errors and magnitudes, zero where an element is not finite; MISMATCH marks NaN and infinities on one side."""
+    allowed = np.maximum(tolerance.atol, tolerance.rtol * magnitude)
+    failing = error > allowed
     # How far beyond its tolerance each element is; an exact tolerance ranks by the error itself.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        severity = np.where(mismatch, inf, np.where(allowed > 0, error / allowed, error))
-        relative = np.where(magnitude > 0, error / magnitude, 0.0)
+        severity = error / allowed if tolerance.atol > 0 else np.where(allowed > 0, error / allowed, error)
+        relative = error / magnitude
+    if mismatch is not None:
+        failing |= mismatch
+        severity[mismatch] = inf
     worst = int(np.argmax(severity)) if severity.size else None
     at = None if worst is None else tuple(int(i) for i in np.unravel_index(worst, expected.shape))
     is_float = dtype_of(expected).is_float
@@ -143,13 +132,13 @@ def _summary(
         elements=expected.size,
         tolerance=tolerance,
         max_abs=float(error.max(initial=0.0)),
-        max_rel=float(relative.max(initial=0.0)),
+        max_rel=float(np.max(relative, initial=0.0, where=magnitude > 0)),
         cosine=cosine,
         actual_nan=int(np.isnan(actual).sum()) if is_float else 0,
         expected_nan=int(np.isnan(expected).sum()) if is_float else 0,
         actual_inf=int(np.isinf(actual).sum()) if is_float else 0,
         expected_inf=int(np.isinf(expected).sum()) if is_float else 0,
-        nonfinite_mismatches=int(mismatch.sum()),
+        nonfinite_mismatches=0 if mismatch is None else int(mismatch.sum()),
         failures=int(failing.sum()),
         worst=at,
         worst_actual=None if at is None else _scalar(actual[at]),
@@ -162,7 +151,8 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     scale = max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0))
     if scale == 0:
         return 1.0
-    a, b = a / scale, b / scale  # so that no square overflows
+    if not 1e-100 < scale < 1e100:
+        a, b = a / scale, b / scale  # so that no square overflows or vanishes
     norms = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
     return min(1.0, max(-1.0, float(np.dot(a, b)) / norms)) if norms > 0 and isfinite(norms) else nan
 

@@ -108,12 +108,17 @@ def confidence(elements: int) -> float:
 
 def magnitude(reference: np.ndarray) -> float:
     """Return the root mean square of the finite elements; 0 where there is none."""
-    values = np.abs(reference[np.isfinite(reference)]).astype(np.float64)
-    if values.size == 0:
+    values = reference.astype(np.float64).ravel()
+    finite = np.isfinite(values)
+    if not finite.all():
+        values = values[finite]
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0:
         return 0.0
-    largest = float(values.max())
-    # Scaled, so that the square of a large float64 does not overflow.
-    return largest * float(np.sqrt(np.mean(np.square(values / largest)))) if largest > 0 else 0.0
+    # Scaled where the squares would overflow or vanish.
+    scale = 1.0 if 1e-100 < largest < 1e100 else largest
+    values = values if scale == 1.0 else values / scale
+    return scale * float(np.sqrt(np.dot(values, values) / values.size))
 
 
 def from_deviation(deviation: float, reference: np.ndarray, *, scale: float | None = None) -> Tolerance:

@@ -39,6 +39,7 @@ class Oracle:
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.use_deterministic_compute = True
+        options.add_session_config_entry("session.disable_prepacking", "1")  # a copy of all weights, for a single run
         options.log_severity_level = _LOG_FATAL  # what goes wrong is raised as well
         try:
             source = str(model) if isinstance(model, Path) else model
