@@ -26,10 +26,13 @@ from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, GraphBuilder, Wanted
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import HostOnly, Movement, Operator
+from nautilus_cli.ops.spec import HostOnly, Movement
 
 MAX_NODES = 100_000
 """Nodes after functions are inlined: a small file of functions that call each other could else unfold without end."""
+
+OWN_DOMAIN = "nautilus::"
+"""Operators that only passes make; a model cannot ask for one."""
 
 FunctionKey = tuple[str, str, str]
 
@@ -53,7 +56,7 @@ class _Importer:
     """Imports one model."""
 
     def __init__(self, model: ModelProto, external: ExternalData, size_bytes: int) -> None:
-        self._known: Mapping[str, Operator] = operators()
+        self._known = {key: operator for key, operator in operators().items() if not key.startswith(OWN_DOMAIN)}
         self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")

@@ -14,9 +14,7 @@ from nautilus_cli.frontend.bindings import bound_array
 from nautilus_cli.frontend.tensors import element_type
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, Sym, TensorType
-from nautilus_cli.ops.builder import check_size
-
-_MAX_RANK = 32
+from nautilus_cli.ops.builder import MAX_RANK, check_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +99,8 @@ def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
     dtype = element_type(tensor.elem_type, where)
     if not tensor.HasField("shape"):
         return Declared(info.name, dtype, None)
-    if len(tensor.shape.dim) > _MAX_RANK:
-        raise ModelError(f"has {len(tensor.shape.dim)} dimensions", where=where, hint=f"The limit is {_MAX_RANK}.")
+    if len(tensor.shape.dim) > MAX_RANK:
+        raise ModelError(f"has {len(tensor.shape.dim)} dimensions", where=where, hint=f"The limit is {MAX_RANK}.")
     dims: list[int | Sym] = []
     for dim in tensor.shape.dim:
         # Some writers mark an open dimension by -1.
@@ -120,8 +118,8 @@ def _check_given(
         raise ModelError(f"two inputs are called {quoted(twice)}" if twice else "an input has no name", where="graph")
     for option, given in (("--shape", shapes), ("--bind", bindings)):
         for name in given:
-            if name in initial and option == "--shape":
-                raise UsageError("is an initializer of the model, with a shape of its own", where=f"{option} {quoted(name)}")
+            if name in initial:
+                raise UsageError("is an initializer of the model, a constant already", where=f"{option} {quoted(name)}")
             if name not in declared:
                 raise UsageError("the model has no input of this name", where=f"{option} {quoted(name)}", hint=nearest(name, declared))
 
@@ -132,8 +130,8 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
     given = "x".join(map(str, shape))
     if any(size < 0 for size in shape):
         raise UsageError(f"{given} has a negative dimension", where=where)
-    if len(shape) > _MAX_RANK:
-        raise UsageError(f"has {len(shape)} dimensions", where=where, hint=f"The limit is {_MAX_RANK}.")
+    if len(shape) > MAX_RANK:
+        raise UsageError(f"has {len(shape)} dimensions", where=where, hint=f"The limit is {MAX_RANK}.")
     if input_.dims is None:
         return tuple(shape)
     if len(shape) != len(input_.dims):

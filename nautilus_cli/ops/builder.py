@@ -20,11 +20,17 @@ MAX_TENSOR_BYTES = 1 << 38
 """256 GiB: more than the memory of any supported device, so a tensor above it is a mistake or an attack."""
 
 
+MAX_RANK = 64
+"""Source: NumPy 2.0 release notes: the greatest number of dimensions of an array."""
+
 DEFAULT_FOLD_BYTES = 512 << 20
 """Enough for every mask and table that exporters spell out in nodes; it bounds what a hostile model of a few bytes can cost."""
 
 Wanted = str | bool | None
 """What is asked of a result: the ONNX tensor that it equals, None where it equals none, False where it is not wanted."""
+
+
+_LONGEST_MESSAGE = 500
 
 
 class GraphBuilder:
@@ -153,8 +159,10 @@ def check_size(type_: TensorType, place: str) -> TensorType:
     """Return the type if a tensor of it can exist.
 
     Raises:
-        ModelError: a dimension is negative, or the tensor is larger than MAX_TENSOR_BYTES.
+        ModelError: a dimension is negative, there are more than MAX_RANK, or the tensor is larger than MAX_TENSOR_BYTES.
     """
+    if len(type_.shape) > MAX_RANK:
+        raise ModelError(f"a tensor has {len(type_.shape)} dimensions", where=place, hint=f"The limit is {MAX_RANK}.")
     if any(dim < 0 for dim in type_.static):
         raise ModelError(f"the result's type {type_} has a negative dimension", where=place)
     if type_.bytes > MAX_TENSOR_BYTES:
@@ -179,6 +187,8 @@ class _Place:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if isinstance(error, NautilusError):
             error.where = error.where or self._place
+            if len(error.message) > _LONGEST_MESSAGE:  # operators quote shapes and lists, which a model can make endless
+                error.message = f"{error.message[:_LONGEST_MESSAGE]}…"
         elif isinstance(error, MemoryError):
             raise ModelError("needs more memory than there is", where=self._place) from error
         elif isinstance(error, Exception):

@@ -165,6 +165,10 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
             model([helper.make_node("Odd", ["x"], ["y"], domain="com.nobody")], [X], [output("y")], domains={"com.nobody": 1}),
             "operator 'com.nobody::Odd' is not supported",
         ),
+        (
+            model([helper.make_node("Copy", ["x"], ["y"], domain="nautilus")], [X], [output("y")], domains={"nautilus": 1}),
+            "operator 'nautilus::Copy' is not supported",
+        ),
         (model([node("Gelu", ["x"], ["y"])], [X], [output("y")], opset=17), "does not exist in opset 17, which the model declares"),
         (model([node("Relu", ["x"], ["y"])], [X], [output("z")]), "output 'z': nothing computes it"),
         (model([node("Relu", ["x"], ["y"])], [X], [output("y"), output("y")]), "output 'y': is declared twice"),

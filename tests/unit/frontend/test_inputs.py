@@ -107,8 +107,11 @@ def test_one_name_in_two_sizes() -> None:
     )
 
 
-def test_shape_of_an_initializer() -> None:
-    assert "is an initializer of the model" in refused(UsageError, IMAGE, initializers={"x": np.zeros(3)}, x=(1, 3, 2, 2))
+def test_initializer_is_a_constant_already() -> None:
+    zeros = {"x": np.zeros(3)}
+    message = "'x': is an initializer of the model, a constant already"
+    assert refused(UsageError, IMAGE, initializers=zeros, x=(1, 3, 2, 2)) == f"--shape {message}"
+    assert refused(UsageError, IMAGE, initializers=zeros, bindings={"x": "1"}) == f"--bind {message}"
 
 
 def test_enormous_shape() -> None:

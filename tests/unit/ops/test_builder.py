@@ -10,7 +10,7 @@ import pytest
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F32, I64, TensorType
-from nautilus_cli.ops.builder import MAX_TENSOR_BYTES, GraphBuilder
+from nautilus_cli.ops.builder import MAX_RANK, MAX_TENSOR_BYTES, GraphBuilder
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
 from nautilus_cli.ops.verifier import verify_graph
@@ -65,6 +65,13 @@ def test_shape_rule_s_error_names_the_node() -> None:
         b.node("Add", [x_of(b, 2), b.constant(np.ones(3, np.float32))])
 
 
+def test_endless_message_is_cut() -> None:
+    b = builder()
+    with pytest.raises(ModelError) as caught:
+        b.node("Reshape", [x_of(b, 2), b.constant(np.full(1000, 7, np.int64))])
+    assert len(str(caught.value)) < 700
+
+
 def test_stumbling_shape_rule_is_the_model_s_fault() -> None:
     def stumble(_: Inference) -> tuple[TensorType, ...]:
         return ({}["k"],)
@@ -90,6 +97,12 @@ def test_enormous_result_is_refused() -> None:
 def test_enormous_input_is_refused() -> None:
     with pytest.raises(ModelError, match="input 'x': a tensor of type"):
         x_of(builder(), 10**6, 10**6)
+
+
+def test_result_of_too_many_dimensions_is_refused() -> None:
+    b = builder()
+    with pytest.raises(ModelError, match=rf"a tensor has {MAX_RANK + 1} dimensions.*The limit is {MAX_RANK}"):
+        b.node("Reshape", [x_of(b, 1), b.constant(np.ones(MAX_RANK + 1, np.int64))])
 
 
 def test_constants_fold_and_keep_the_tensor_s_name() -> None:
