@@ -26,8 +26,9 @@ class NautilusError(Exception):
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
-        advice = f" {self.hint}" if self.hint else ""
-        return f"{place}{self.message}{advice}"
+        if not self.hint:
+            return f"{place}{self.message}"
+        return f"{place}{self.message}{'' if self.message.endswith(('.', '!', '?')) else '.'} {self.hint}"
 
 
 class UsageError(NautilusError):
