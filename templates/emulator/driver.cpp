@@ -12,6 +12,7 @@
 
 #include "driver_state.h"
 #include "launch.h"
+#include "lifetime.h"
 #include "registry.h"
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
@@ -25,11 +26,15 @@ constexpr std::size_t kMostErrorBytes = 4096;
 std::atomic<bool> initialised{false};
 std::atomic<int> sticky{CU_OK};
 
-std::mutex mutex;  // of everything below
-Options current_options;
-char sticky_text[kMostErrorBytes];
-int retained = 0;
-std::vector<std::unique_ptr<cu_function_struct>> functions;
+struct State {
+    std::mutex mutex;
+    Options options;
+    char sticky_text[kMostErrorBytes] = "";
+    int retained = 0;
+    std::vector<std::unique_ptr<cu_function_struct>> functions;
+};
+
+State &state() { return lasting<State>(); }
 
 // Neither needs a destructor: one would keep the image loaded for as long as a thread that called it lives.
 thread_local char thread_text[kMostErrorBytes];
@@ -99,17 +104,17 @@ cu_result device_get_name(char *name, int length, cu_device device) {
 
 cu_result primary_context_retain(cu_context *context, cu_device device) {
     if (const cu_result result = check_device(device)) return result;
-    const std::lock_guard<std::mutex> lock(mutex);
-    ++retained;
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    ++state().retained;
     *context = the_context();
     return CU_OK;
 }
 
 cu_result primary_context_release(cu_device device) {
     if (const cu_result result = check_device(device)) return result;
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (retained == 0) return error(CU_ERROR_INVALID_CONTEXT, "cuDevicePrimaryCtxRelease: the context is not retained");
-    if (--retained == 0) {  // as on a GPU, the context and all that is in it goes
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    if (state().retained == 0) return error(CU_ERROR_INVALID_CONTEXT, "cuDevicePrimaryCtxRelease: the context is not retained");
+    if (--state().retained == 0) {  // as on a GPU, the context and all that is in it goes
         release_memory();
         sticky = CU_OK;
     }
@@ -117,8 +122,8 @@ cu_result primary_context_release(cu_device device) {
 }
 
 cu_result context_push(cu_context context) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (context != the_context() || retained == 0) return error(CU_ERROR_INVALID_CONTEXT, "cuCtxPushCurrent: no such context");
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    if (context != the_context() || state().retained == 0) return error(CU_ERROR_INVALID_CONTEXT, "cuCtxPushCurrent: no such context");
     ++pushed_contexts;
     return CU_OK;
 }
@@ -148,15 +153,15 @@ cu_result module_get_function(cu_function *function, cu_module module, const cha
     if (module != the_module()) return error(CU_ERROR_INVALID_HANDLE, "cuModuleGetFunction: no such module");
     const KernelEntry *kernel = find_kernel(name);
     if (!kernel) return error(CU_ERROR_NOT_FOUND, "cuModuleGetFunction: the image has no kernel '" + std::string(name) + "'");
-    const std::lock_guard<std::mutex> lock(mutex);
-    for (const auto &known : functions) {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    for (const auto &known : state().functions) {
         if (known->kernel == kernel) {
             *function = known.get();
             return CU_OK;
         }
     }
-    functions.push_back(std::make_unique<cu_function_struct>(cu_function_struct{kernel, kSharedBytesWithoutOptIn}));
-    *function = functions.back().get();
+    state().functions.push_back(std::make_unique<cu_function_struct>(cu_function_struct{kernel, kSharedBytesWithoutOptIn}));
+    *function = state().functions.back().get();
     return CU_OK;
 }
 
@@ -230,8 +235,8 @@ cu_result result_of(FailureKind kind) {
 }  // namespace
 
 Options options() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    return current_options;
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    return state().options;
 }
 
 cu_result error(cu_result result, const std::string &text) {
@@ -242,9 +247,9 @@ cu_result error(cu_result result, const std::string &text) {
 cu_result fail_launch(const Failure &failure) {
     const cu_result result = result_of(failure.kind);
     if (failure.kind == FailureKind::kOutOfMemory) return error(result, failure.text);
-    const std::lock_guard<std::mutex> lock(mutex);
+    const std::lock_guard<std::mutex> lock(state().mutex);
     if (sticky == CU_OK) {
-        copy_text(sticky_text, failure.text);
+        copy_text(state().sticky_text, failure.text);
         sticky = result;
     }
     return sticky;
@@ -290,14 +295,14 @@ EXPORT int nautilus_emulator_configure(const nautilus_emulator_options *options)
         error(CU_ERROR_INVALID_VALUE, wrong);
         return 1;
     }
-    const std::lock_guard<std::mutex> lock(mutex);
-    current_options = read;
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    state().options = read;
     return 0;
 }
 
 EXPORT const char *nautilus_emulator_last_error(void) {
     using namespace nautilus::emulated::driver;
-    return sticky == CU_OK ? thread_text : sticky_text;
+    return sticky == CU_OK ? thread_text : state().sticky_text;
 }
 
 EXPORT int nautilus_emulator_launch(const nautilus::emulated::KernelEntry *kernel, const unsigned grid[3], const unsigned block[3],

@@ -9,6 +9,7 @@
 
 #include "driver_state.h"
 #include "launch.h"
+#include "lifetime.h"
 
 struct cu_event_struct {
     std::chrono::steady_clock::time_point recorded;
@@ -19,8 +20,12 @@ struct cu_event_struct {
 namespace nautilus::emulated::driver {
 namespace {
 
-std::mutex mutex;
-std::set<cu_stream> streams;
+struct Streams {
+    std::mutex mutex;
+    std::set<cu_stream> handles;
+};
+
+Streams &streams() { return lasting<Streams>(); }
 
 std::string size_text(const unsigned (&size)[3]) {
     return std::to_string(size[0]) + " x " + std::to_string(size[1]) + " x " + std::to_string(size[2]);
@@ -73,14 +78,14 @@ cu_result launch_kernel_extended(const cu_launch_config *config, cu_function fun
 cu_result stream_create(cu_stream *stream, unsigned) {
     if (const cu_result result = check_context()) return result;
     *stream = reinterpret_cast<cu_stream>(new char);
-    const std::lock_guard<std::mutex> lock(mutex);
-    streams.insert(*stream);
+    const std::lock_guard<std::mutex> lock(streams().mutex);
+    streams().handles.insert(*stream);
     return CU_OK;
 }
 
 cu_result stream_destroy(cu_stream stream) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (streams.erase(stream) == 0) return error(CU_ERROR_INVALID_HANDLE, "cuStreamDestroy: no such stream");
+    const std::lock_guard<std::mutex> lock(streams().mutex);
+    if (streams().handles.erase(stream) == 0) return error(CU_ERROR_INVALID_HANDLE, "cuStreamDestroy: no such stream");
     delete reinterpret_cast<char *>(stream);
     return CU_OK;
 }
@@ -127,8 +132,8 @@ cu_result event_destroy(cu_event event) {
 cu_result check_stream(cu_stream stream) {
     if (const cu_result result = check_context()) return result;
     if (stream == nullptr) return CU_OK;
-    const std::lock_guard<std::mutex> lock(mutex);
-    return streams.count(stream) ? CU_OK : error(CU_ERROR_INVALID_HANDLE, "no such stream");
+    const std::lock_guard<std::mutex> lock(streams().mutex);
+    return streams().handles.count(stream) ? CU_OK : error(CU_ERROR_INVALID_HANDLE, "no such stream");
 }
 
 cu_result PreparedLaunch::prepare(const cu_kernel_node_params &parameters) {

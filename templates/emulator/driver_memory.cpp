@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "driver_state.h"
+#include "lifetime.h"
 #include "shared_memory.h"
 
 namespace nautilus::emulated::driver {
@@ -22,8 +23,19 @@ struct Allocation {
     unsigned memory_type;
 };
 
-std::mutex mutex;
-std::map<std::uintptr_t, Allocation> allocations;
+struct Memory {
+    std::mutex mutex;
+    std::map<std::uintptr_t, Allocation> allocations;
+
+    ~Memory() { clear(); }
+
+    void clear() {
+        for (const auto &[address, allocation] : allocations) std::free(reinterpret_cast<void *>(address));
+        allocations.clear();
+    }
+};
+
+Memory &memory() { return lasting<Memory>(); }
 
 void *pointer_of(cu_pointer pointer) { return reinterpret_cast<void *>(static_cast<std::uintptr_t>(pointer)); }
 
@@ -34,20 +46,20 @@ cu_result allocate(void **pointer, std::size_t bytes, unsigned memory_type) {
     *pointer = std::aligned_alloc(kAlignmentBytes, (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes);
     if (!*pointer) return error(CU_ERROR_OUT_OF_MEMORY, "no memory for an allocation of " + std::to_string(bytes) + " bytes");
     if (options().poison) std::memset(*pointer, kPoison, bytes);
-    const std::lock_guard<std::mutex> lock(mutex);
-    allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = {bytes, memory_type};
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    memory().allocations[reinterpret_cast<std::uintptr_t>(*pointer)] = {bytes, memory_type};
     return CU_OK;
 }
 
 // Goes ahead after a failure, unlike a GPU's: this memory is the process's.
 cu_result release(void *pointer, unsigned memory_type) {
     {
-        const std::lock_guard<std::mutex> lock(mutex);
-        const auto found = allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
-        if (found == allocations.end() || found->second.memory_type != memory_type) {
+        const std::lock_guard<std::mutex> lock(memory().mutex);
+        const auto found = memory().allocations.find(reinterpret_cast<std::uintptr_t>(pointer));
+        if (found == memory().allocations.end() || found->second.memory_type != memory_type) {
             return error(CU_ERROR_INVALID_VALUE, "memory that was not allocated so, or has been freed, is freed");
         }
-        allocations.erase(found);
+        memory().allocations.erase(found);
     }
     std::free(pointer);
     return CU_OK;
@@ -105,9 +117,9 @@ cu_result memset_bytes(cu_pointer to, unsigned char value, std::size_t bytes, cu
 
 cu_result pointer_get_attribute(void *value, int attribute, cu_pointer pointer) {
     if (const cu_result result = check_context()) return result;
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto after = allocations.upper_bound(static_cast<std::uintptr_t>(pointer));
-    if (after == allocations.begin()) return error(CU_ERROR_INVALID_VALUE, "a pointer that no allocation holds");
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    auto after = memory().allocations.upper_bound(static_cast<std::uintptr_t>(pointer));
+    if (after == memory().allocations.begin()) return error(CU_ERROR_INVALID_VALUE, "a pointer that no allocation holds");
     const auto &[start, allocation] = *std::prev(after);
     if (pointer - start >= allocation.bytes) return error(CU_ERROR_INVALID_VALUE, "a pointer that no allocation holds");
     switch (attribute) {
@@ -125,9 +137,8 @@ cu_result pointer_get_attribute(void *value, int attribute, cu_pointer pointer) 
 }  // namespace
 
 void release_memory() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    for (const auto &[address, allocation] : allocations) std::free(reinterpret_cast<void *>(address));
-    allocations.clear();
+    const std::lock_guard<std::mutex> lock(memory().mutex);
+    memory().clear();
 }
 
 void fill_memory(nautilus_driver &table) {

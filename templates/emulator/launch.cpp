@@ -1,11 +1,16 @@
 #include "launch.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <mutex>
 
 #include "block.h"
 #include "grid.h"
+#include "lifetime.h"
 #include "workers.h"
 
 namespace nautilus::emulated {
@@ -31,6 +36,33 @@ unsigned os_threads(const Launch &launch) {
     return static_cast<unsigned>(std::min({allowed, useful, launch.blocks(), std::uint64_t{kMostOsThreads}}));
 }
 
+// What launches share. A child of fork cannot use its parent's: that has threads which the child lacks, and locks that these may hold.
+struct Machine {
+    const pid_t process = getpid();
+    std::mutex one_at_a_time;
+    Workers workers;
+};
+
+class MachineOfProcess {
+public:
+    ~MachineOfProcess() {
+        if (Machine *machine = machine_; machine && machine->process == getpid()) delete machine;
+    }
+
+    Machine &get() {
+        Machine *known = machine_;
+        while (!known || known->process != getpid()) {
+            // A parent's machine is left as it is.
+            auto made = std::make_unique<Machine>();
+            if (machine_.compare_exchange_strong(known, made.get())) return *made.release();
+        }
+        return *known;
+    }
+
+private:
+    std::atomic<Machine *> machine_{nullptr};
+};
+
 struct Job {
     const Launch &launch;
     Grid grid;
@@ -39,11 +71,10 @@ struct Job {
 }  // namespace
 
 Failure run(const Launch &launch) {
-    static std::mutex one_at_a_time;
-    static Workers workers;
-    const std::lock_guard<std::mutex> lock(one_at_a_time);
+    Machine &machine = lasting<MachineOfProcess>().get();
+    const std::lock_guard<std::mutex> lock(machine.one_at_a_time);
     Job job{launch, Grid(launch)};
-    workers.run(
+    machine.workers.run(
         os_threads(launch),
         [](void *context, Block &block) { block.run(static_cast<Job *>(context)->launch, static_cast<Job *>(context)->grid); }, &job);
     return job.grid.take_failure();

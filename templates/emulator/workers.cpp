@@ -1,27 +1,18 @@
 #include "workers.h"
 
-#include <unistd.h>
-
 #include "block.h"
 
 namespace nautilus::emulated {
 
-Workers::Workers() : process_(getpid()), own_block_(new Block) {}
+Workers::Workers() : own_block_(new Block) {}
 
 Workers::~Workers() {
-    // A child of fork has none of its parent's threads to wait for.
-    if (process_ != getpid()) return;
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         stopping_ = true;
     }
     work_given_.notify_all();
     for (pthread_t thread : threads_) pthread_join(thread, nullptr);
-}
-
-void Workers::forget_threads_of_parent() {
-    threads_.clear();
-    process_ = getpid();
 }
 
 bool Workers::start_thread() {
@@ -52,7 +43,6 @@ void Workers::serve() {
 }
 
 void Workers::run(unsigned count, void (*job)(void *, Block &), void *context) {
-    if (process_ != getpid()) forget_threads_of_parent();
     // Fewer threads than asked for are enough.
     while (threads_.size() + 1 < count && start_thread()) {
     }

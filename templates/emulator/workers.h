@@ -16,6 +16,7 @@ class Block;
 class Workers {
 public:
     Workers();
+    // Waits for its threads, so it must not be called in a child of fork, which has none of them.
     ~Workers();
     Workers(const Workers &) = delete;
     Workers &operator=(const Workers &) = delete;
@@ -27,7 +28,6 @@ private:
     static void *worker_main(void *workers);
     void serve();
     bool start_thread();
-    void forget_threads_of_parent();
 
     std::mutex mutex_;
     std::condition_variable work_given_;
@@ -39,8 +39,6 @@ private:
     bool stopping_ = false;
 
     std::vector<pthread_t> threads_;
-    int process_ = 0;  // that the threads belong to
-
     std::unique_ptr<Block> own_block_;
 };
 
