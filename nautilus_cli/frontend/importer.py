@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, given_attributes, typed_attributes
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.inputs import Inputs, declared_type
+from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
+from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.frontend.names import is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
+from nautilus_cli.frontend.ports import checked_outputs, initializers_by_name
 from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
@@ -23,7 +25,7 @@ from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
-from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, GraphBuilder, Wanted
+from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, ErrorPlace, GraphBuilder, Wanted
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement
@@ -33,8 +35,6 @@ MAX_NODES = 100_000
 
 OWN_DOMAIN = "nautilus::"
 """Operators that only passes make; a model cannot ask for one."""
-
-FunctionKey = tuple[str, str, str]
 
 
 def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, size_bytes: int) -> Graph:
@@ -60,18 +60,18 @@ class _Importer:
         self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
-        self._functions = _functions(model)
+        self._functions = functions_by_key(model)
         self._count = 0
 
     def run(self, graph: GraphProto, inputs: Inputs) -> Graph:
         """Import the main graph."""
-        scope = Scope(versions=self._versions, external=self._external, initializers=_initializers(graph, inputs))
+        scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph))
         for name, array in inputs.constants.items():
             scope.values[name] = self._builder.constant(array, name)
         for name, type_ in inputs.types.items():
             scope.values[name] = self._builder.input(name, type_)
         self._body(graph.node, scope)
-        result = prune(self._builder.graph(_outputs(graph, scope)))
+        result = prune(self._builder.graph(checked_outputs(graph, scope)))
         for node in result.nodes:
             lowering = self._known[node.op].lowering
             if isinstance(lowering, HostOnly):
@@ -99,11 +99,11 @@ class _Importer:
         where = self._builder.place(key)
         inputs = tuple(scope.read(name, where) for name in node.input)
         attributes = given_attributes(node, scope.references, where)
-        function = self._functions.get((_domain(node.domain), node.op_type, node.overload))
+        function = self._functions.get(function_key(node))
         if function is not None:
             return self._call(function, inputs, attributes, node, scope, origin)
         version = scope.version(node.domain, where)
-        if key == "Identity":
+        if key == "Identity" and len(inputs) == 1 and inputs[0] is not None:
             return inputs
         if key == "Constant":
             return self._constant(attributes, node, scope, version)
@@ -114,7 +114,8 @@ class _Importer:
             return self._apply(call, version, where)
         if key in VARIANTS:
             call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
-            result = modernised(self._builder, call, version)
+            with ErrorPlace(where):
+                result = modernised(self._builder, call, version)
             return self._apply(result, version, where) if isinstance(result, Call) else result
         if key in self._known:
             return self._convert(node, inputs, attributes, scope, version, origin)
@@ -175,7 +176,7 @@ class _Importer:
         inner = replace(
             scope,
             prefix=f"{origin}/",
-            tensors=_renamed([v.name for v in branch.output], node.output, scope),
+            tensors=scope.renamed([v.name for v in branch.output], node.output),
             initializers={t.name: t for t in branch.initializer},
             values={},
             parent=scope,
@@ -210,14 +211,13 @@ class _Importer:
             versions=imported_versions(function.opset_import, f"function {quoted(function.name)}"),
             external=self._external,
             prefix=f"{origin}/",
-            tensors=_renamed(function.output, node.output, scope),
+            tensors=scope.renamed(function.output, node.output),
             references=given,
             values={name: value for name, value in zip(function.input, inputs, strict=False) if value is not None},
             depth=scope.depth + 1,
         )
         left_out = {name for name in function.input if name not in inner.values}
-        body = [_without(n, left_out) for n in function.node] if left_out else function.node
-        self._body(body, inner)
+        self._body(without_operands(function.node, left_out), inner)
         return [inner.read(name, where) for name in function.output[: len(node.output)]]
 
     def _by_schema(
@@ -231,7 +231,7 @@ class _Importer:
     ) -> Sequence[Value | None]:
         """Import an operator without support of its own by ONNX's definition in simpler ones; refuse it where there is none."""
         key = operator_key(node.domain, node.op_type)
-        body = schema_function(_resolved(node, attributes), version, inputs)
+        body = schema_function(resolved_node(node, attributes), version, inputs)
         if body is None:
             raise refusal(node, key, version, self._known, self._builder.place(key))
         body.attribute_proto.extend(a for name, a in schema_defaults(node, version).items() if name not in attributes)
@@ -260,7 +260,7 @@ class _Importer:
             versions={**scope.versions, "": since},
             external=self._external,
             prefix=f"{origin}/",
-            tensors=_renamed([v.name for v in graph.output], [name for name in node.output if name], scope),
+            tensors=scope.renamed([v.name for v in graph.output], [name for name in node.output if name]),
             initializers={t.name: t for t in graph.initializer},
             values={name: value for name, value in zip(node.input, inputs, strict=True) if value is not None},
             depth=scope.depth + 1,
@@ -268,81 +268,3 @@ class _Importer:
         self._body(graph.node, inner)
         found = iter(graph.output)
         return [inner.read(next(found).name, where) if name else None for name in node.output]
-
-
-def _functions(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """Return the model's functions by domain, name and overload."""
-    found: dict[FunctionKey, FunctionProto] = {}
-    for function in model.functions:
-        key = (_domain(function.domain), function.name, function.overload)
-        if key in found:
-            raise ModelError("is defined twice", where=f"function {quoted(function.name)}")
-        found[key] = function
-    return found
-
-
-def _initializers(graph: GraphProto, inputs: Inputs) -> dict[str, TensorProto]:
-    """Return the initializers that no binding replaces, by name."""
-    found: dict[str, TensorProto] = {}
-    for tensor in graph.initializer:
-        if not tensor.name or tensor.name in found:
-            raise ModelError("two initializers have this name" if tensor.name else "an initializer has no name", where=quoted(tensor.name))
-        found[tensor.name] = tensor
-    if graph.sparse_initializer:
-        raise ModelError("has sparse initializers; only dense tensors are supported", where="graph")
-    return {name: tensor for name, tensor in found.items() if name not in inputs.constants}
-
-
-def _outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
-    """Return the graph's outputs, checked against what the model declares."""
-    found: dict[str, Value] = {}
-    for info in graph.output:
-        where = f"output {quoted(info.name)}"
-        value = scope.find(info.name) if info.name else None
-        if value is None:
-            raise ModelError("nothing computes it", where=where)
-        if info.name in found:
-            raise ModelError("is declared twice", where=where)
-        if info.HasField("type"):
-            declared = declared_type(info, "output")
-            if declared.dtype != value.type.dtype:
-                raise ModelError(f"is declared as {declared.dtype}, but the graph computes {value.type}", where=where)
-        found[info.name] = value
-    if not found:
-        raise ModelError("has no outputs", where="graph", hint="There is nothing to compute.")
-    return list(found.items())
-
-
-def _renamed(inner: Sequence[str], outer: Sequence[str], scope: Scope) -> dict[str, str]:
-    """Return what the results of a body are called in the main graph."""
-    names = {}
-    for name, result in zip(inner, outer, strict=False):
-        tensor = scope.tensor(result) if result else None
-        if tensor is not None:
-            names[name] = tensor
-    return names
-
-
-def _resolved(node: NodeProto, attributes: Mapping[str, AttributeProto]) -> NodeProto:
-    """Return a copy of NODE with resolved attributes."""
-    copy = NodeProto(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output)
-    for name, attribute in attributes.items():
-        added = copy.attribute.add()
-        added.CopyFrom(attribute)
-        added.name = name
-    return copy
-
-
-def _without(node: NodeProto, names: set[str]) -> NodeProto:
-    """Return NODE without the operands of these names: a function's formal inputs that the call leaves out."""
-    if not any(name in names for name in node.input):
-        return node
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    copy.input[:] = ["" if name in names else name for name in node.input]
-    return copy
-
-
-def _domain(domain: str) -> str:
-    """Return a domain with one spelling for ONNX's own."""
-    return "" if is_default(domain) else domain

@@ -15,6 +15,11 @@ def operator_key(domain: str, op_type: str) -> str:
     return op_type if is_default(domain) else f"{domain}::{op_type}"
 
 
+def domain_name(domain: str) -> str:
+    """Return a domain with one spelling for ONNX's own, the empty string."""
+    return "" if is_default(domain) else domain
+
+
 def is_default(domain: str) -> bool:
     """Whether a domain is ONNX's own (it has two spellings)."""
     return domain in ("", "ai.onnx")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from onnx import OperatorSetIdProto, defs
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.frontend.names import is_default
+from nautilus_cli.frontend.names import domain_name
 from nautilus_cli.ir.names import quoted
 
 OLDEST = 6
@@ -27,7 +27,7 @@ def imported_versions(imports: Iterable[OperatorSetIdProto], where: str) -> Mapp
     """
     versions: dict[str, int] = {}
     for entry in imports:
-        domain = "" if is_default(entry.domain) else entry.domain
+        domain = domain_name(entry.domain)
         if versions.setdefault(domain, entry.version) != entry.version:
             raise ModelError(f"imports the domain {quoted(domain or 'ai.onnx')} in two versions", where=where)
     version = versions.get("")

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
-from nautilus_cli.frontend.names import is_default
+from nautilus_cli.frontend.names import domain_name
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ops.element_types import ONNX_NUMBERS
 
@@ -21,7 +21,7 @@ def schema_function(node: NodeProto, version: int, inputs: Sequence[Value | None
         inputs: operands; a body may depend on their types.
     """
     try:
-        schema: Any = defs.get_schema(node.op_type, version, "" if is_default(node.domain) else node.domain)
+        schema: Any = defs.get_schema(node.op_type, version, domain_name(node.domain))
     except defs.SchemaError:
         return None
     if schema.has_function:
@@ -39,7 +39,7 @@ def schema_function(node: NodeProto, version: int, inputs: Sequence[Value | None
 
 def schema_defaults(node: NodeProto, version: int) -> Mapping[str, AttributeProto]:
     """Return the defaults of an operator's attributes, for the references in its body."""
-    schema = defs.get_schema(node.op_type, version, "" if is_default(node.domain) else node.domain)
+    schema = defs.get_schema(node.op_type, version, domain_name(node.domain))
     return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type != AttributeProto.UNDEFINED}
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from onnx import AttributeProto, TensorProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.names import is_default
+from nautilus_cli.frontend.names import domain_name
 from nautilus_cli.frontend.tensors import tensor_array
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
@@ -54,6 +54,16 @@ class Scope:
         """Return what a name is called in the main graph, None where it is no tensor there."""
         return name if self.tensors is None else self.tensors.get(name)
 
+    def renamed(self, inner: Sequence[str], outer: Sequence[str]) -> dict[str, str]:
+        """Return what the results of a body inside this scope are called in the main graph.
+
+        Args:
+            inner: their names in the body.
+            outer: their names here.
+        """
+        tensors = {name: self.tensor(result) for name, result in zip(inner, outer, strict=False) if result}
+        return {name: tensor for name, tensor in tensors.items() if tensor is not None}
+
     def find(self, name: str) -> Value | None:
         """Return the value of a name, None where nothing defines it; an initializer is read when it is first asked for."""
         if name in self.values:
@@ -83,7 +93,7 @@ class Scope:
         Raises:
             ModelError: the model does not import it.
         """
-        domain = "" if is_default(domain) else domain
+        domain = domain_name(domain)
         if domain not in self.versions:
             raise ModelError(
                 f"belongs to the domain {quoted(domain)}, which the model's opset_import does not name",

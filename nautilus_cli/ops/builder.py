@@ -119,7 +119,7 @@ class GraphBuilder:
     def infer(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
         """Return the types of the results, checked for number and size."""
         place = self.place(operator.name)
-        with _Place(place):
+        with ErrorPlace(place):
             types = infer_types(operator, attrs, inputs, outputs)
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
@@ -131,7 +131,7 @@ class GraphBuilder:
         """Return the results where they are constants, as far as memory for them is left."""
         if sum(type_.bytes for type_ in types) > self._fold_bytes:
             return None
-        with _Place(self.place(operator.name)):
+        with ErrorPlace(self.place(operator.name)):
             constants = fold(operator, attrs, inputs, types)
         if constants is not None:
             operands = [v.constant for v in inputs if v is not None and v.constant is not None]
@@ -172,7 +172,7 @@ def check_size(type_: TensorType, place: str) -> TensorType:
     return type_
 
 
-class _Place:
+class ErrorPlace:
     """Adds the node to what an operator's rules raise.
 
     The rules run on operands and attributes that nobody has checked yet, so whatever they stumble over is the model's fault.

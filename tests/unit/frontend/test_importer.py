@@ -73,6 +73,10 @@ def test_identity_leaves_the_names_of_what_it_forwards() -> None:
     assert a is loaded.graph.inputs[0][1]
 
 
+def test_identity_of_several_operands_is_refused() -> None:
+    assert "has 2 operands; the specification allows 1" in refused(model([node("Identity", ["x", "x"], ["y"])], [X], [output("y")]))
+
+
 def test_output_may_be_an_input_or_a_constant() -> None:
     loaded = imported(model([], [X], [output("x"), output("w")], {"w": np.ones(3, np.float32)}))
     assert loaded.graph.nodes == ()

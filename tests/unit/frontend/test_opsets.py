@@ -107,7 +107,7 @@ def test_softmax_s_default_axis_was_the_second() -> None:
 
 
 def test_softmax_axis_out_of_range() -> None:
-    assert "axis is 4; for a tensor of rank 2 the specification allows -2 to 2" in refused(
+    assert "node '#0 Softmax' (Softmax): axis is 4; for a tensor of rank 2 the specification allows -2 to 2" in refused(
         model([node("Softmax", ["x"], ["y"], axis=4)], [tensor_input("x", 2, 3)], [output("y")], opset=12)
     )
 

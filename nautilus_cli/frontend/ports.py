@@ -1,0 +1,51 @@
+"""The main graph's initializers and outputs, checked."""
+
+from __future__ import annotations
+
+from onnx import GraphProto, TensorProto
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.inputs import declared_type
+from nautilus_cli.frontend.scope import Scope
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.names import quoted
+
+
+def initializers_by_name(graph: GraphProto) -> dict[str, TensorProto]:
+    """Return the initializers by name.
+
+    Raises:
+        ModelError: two have one name, or one has none or is sparse.
+    """
+    found: dict[str, TensorProto] = {}
+    for tensor in graph.initializer:
+        if not tensor.name or tensor.name in found:
+            raise ModelError("two initializers have this name" if tensor.name else "an initializer has no name", where=quoted(tensor.name))
+        found[tensor.name] = tensor
+    if graph.sparse_initializer:
+        raise ModelError("has sparse initializers; only dense tensors are supported", where="graph")
+    return found
+
+
+def checked_outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
+    """Return the graph's outputs, checked against what the model declares.
+
+    Raises:
+        ModelError: there is none, or one is computed by nobody, declared twice, or declared with another element type.
+    """
+    found: dict[str, Value] = {}
+    for info in graph.output:
+        where = f"output {quoted(info.name)}"
+        value = scope.find(info.name) if info.name else None
+        if value is None:
+            raise ModelError("nothing computes it", where=where)
+        if info.name in found:
+            raise ModelError("is declared twice", where=where)
+        if info.HasField("type"):
+            declared = declared_type(info, "output")
+            if declared.dtype != value.type.dtype:
+                raise ModelError(f"is declared as {declared.dtype}, but the graph computes {value.type}", where=where)
+        found[info.name] = value
+    if not found:
+        raise ModelError("has no outputs", where="graph", hint="There is nothing to compute.")
+    return list(found.items())
