@@ -50,7 +50,7 @@ class Build:
 
     Attributes:
         images: in order of the kernels.
-        resources: of each kernel by symbol; empty for an emulated image.
+        resources: of each kernel by symbol, where the compiler told; empty for an emulated image.
         logs: what the compiler said, by symbol, where it said anything.
     """
 
@@ -107,7 +107,7 @@ def build(
             Image(kind="cubin", capability=target.capability, exact=target.exact, symbols=(kernel.symbol,), data=cubin.image)
             for kernel, cubin in zip(kernels, cubins, strict=True)
         ),
-        resources={kernel.symbol: cubin.resources[kernel.symbol] for kernel, cubin in zip(kernels, cubins, strict=True)},
+        resources={symbol: used for cubin in cubins for symbol, used in cubin.resources.items()},
         logs={kernel.symbol: cubin.log for kernel, cubin in zip(kernels, cubins, strict=True) if cubin.log.strip()},
     )
 
