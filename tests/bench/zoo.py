@@ -18,13 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nautilus_cli.verify.inputs import draw_inputs
-
 from models import catalogue, weightless
 from nautilus_cli import driver, load
 from nautilus_cli.errors import NautilusError
+from nautilus_cli.frontend.load import load as load_model
 from nautilus_cli.runtime.session import Session
 from nautilus_cli.toolchain import device
+from nautilus_cli.verify.inputs import draw
 
 MODELS = ("ppocr_cls", "resnet50", "mobilenet_v3", "vit_b16", "bert_base", "gpt2_s128")
 
@@ -60,7 +60,7 @@ def measure(name: str, source: Path, shapes: dict[str, tuple[int, ...]], target:
     row |= {"kernels": result.kernels, "launches": result.launches, "arena_bytes": result.arena_bytes}
     row |= {"library_bytes_without_weights": result.library_bytes - result.weight_bytes, "weight_bytes": result.weight_bytes}
     begin = time.perf_counter()
-    report = driver.verify(driver.VerifyOptions(model=path, library=library, shapes=shapes))
+    report = driver.verify(driver.VerifyOptions(model=path, library=library))
     row["verify_s"] = round(time.perf_counter() - begin, 2)
     row["outputs"] = {
         key: {
@@ -78,7 +78,7 @@ def measure(name: str, source: Path, shapes: dict[str, tuple[int, ...]], target:
     with load(library) as loaded:
         if not loaded.is_emulated:
             with Session(loaded) as session:
-                session.feed(draw_inputs(path, shapes=shapes))
+                session.feed({key: drawn.array for key, drawn in draw(load_model(path, shapes=shapes).graph, 0, {}).items()})
                 timing = session.time(samples=30, runs=20, warmup=20)
                 row["latency_us"] = round(timing.median_us, 2)
                 row["latency_p10_us"] = round(timing.percentile_us(10), 2)
