@@ -48,7 +48,7 @@ struct WindowSource {
     const int y = row.corner.y + window.quotient * static_cast<int>(Problem::DilationHeight::kValue);
     const int x = row.corner.x + window.remainder * static_cast<int>(Problem::DilationWidth::kValue);
     return {coordinates<Index>(row.corner.batch, y, x, first_channel + channel),
-            row_inside<Problem>(arguments, y) && column_inside<Problem>(arguments, x)};
+            row_inside<Problem>(arguments, y) && column_inside<Problem, 1>(arguments, x)};
   }
   template <class A>
   NAUTILUS_DEVICE static int depth(const A &) {

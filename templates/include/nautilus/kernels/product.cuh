@@ -69,6 +69,17 @@ struct ThreadPlace {
   }
 };
 
+// Which depths of a tile a slice sums: groups of kGroup, in turn with the other slices. Slices of a warp then read from lines that are
+// swapped in different ways.
+template <int kCountN, int kGroupN, int kSlices>
+struct SliceDepths {
+  static constexpr int kCount = kCountN;
+  static constexpr int kGroup = kGroupN;
+
+  // The depth of a step, from the slice's first one.
+  NAUTILUS_DEVICE static constexpr int depth(int step) { return step / kGroup * (kGroup * kSlices) + step % kGroup; }
+};
+
 // Hands results to the epilogue, straight from the registers of each thread. Reads of several rows are issued before their first store.
 template <class Schedule, class Sink, class T, class A>
 NAUTILUS_DEVICE void finish_registers(const A &arguments, const Sink &sink, TileIndex tile, const ThreadPlace<Schedule> &thread,
@@ -152,16 +163,20 @@ NAUTILUS_DEVICE void finish_slices(const A &arguments, const Sink &sink, TileInd
 template <class Schedule, class T, class SourceA, class SourceB, class Sink, class A>
 NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
   constexpr int kThreads = kProductThreads<Schedule>;
-  using LoaderA = TileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads>;
-  using LoaderB = TileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kThreads>;
+  using LoaderA = TileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, Schedule::kFragment, kThreads>;
+  using LoaderB = TileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, Schedule::kFragment, kThreads>;
   using Threads = ThreadPlace<Schedule>;
-  constexpr int kStage = LoaderA::Layout::kElements + LoaderB::Layout::kElements;
-  constexpr int kDepth = Schedule::kTileK / Schedule::kSlicesK;
-  constexpr int kStrideA = LoaderA::Layout::kStride;
-  constexpr int kStrideB = LoaderB::Layout::kStride;
+  constexpr int kSteps = Schedule::kTileK / Schedule::kSlicesK;
+  using LayoutA = typename LoaderA::Layout;
+  using LayoutB = typename LoaderB::Layout;
+  using Depths = SliceDepths<kSteps, least(kSteps, greatest(4, greatest(LayoutA::kDepths, LayoutB::kDepths))),
+                             Schedule::kSlicesK>;
+  constexpr int kStage = LayoutA::kElements + LayoutB::kElements;
 
   const int thread_number = device::thread_index().x;
   const Threads thread(thread_number);
+  const int place_a = LayoutA::place(thread.slice * Depths::kGroup, thread.m);
+  const int place_b = LayoutB::place(thread.slice * Depths::kGroup, thread.n);
   T *const shared = device::dynamic_shared<T>();
   T sums[Schedule::kThreadM][Schedule::kThreadN] = {};
 
@@ -173,7 +188,7 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
     loader_a.fetch(arguments, 0);
     loader_b.fetch(arguments, 0);
     loader_a.store(arguments, 0, shared);
-    loader_b.store(arguments, 0, shared + LoaderA::Layout::kElements);
+    loader_b.store(arguments, 0, shared + LayoutA::kElements);
     device::block_barrier();
   }
   int stage = 0;
@@ -184,11 +199,9 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
       loader_a.fetch(arguments, next_depth);
       loader_b.fetch(arguments, next_depth);
     }
-    const T *const tile_a = shared + stage * kStage + thread.slice * kStrideA + thread.m;
-    const T *const tile_b = shared + stage * kStage + LoaderA::Layout::kElements + thread.slice * kStrideB + thread.n;
-    // Slices take turns along depth: neighbouring steps lie in different banks, those of one slice after another would not.
-    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, kDepth, Schedule::kSlicesK * kStrideA,
-                               Schedule::kSlicesK * kStrideB>(sums, tile_a, tile_b);
+    const T *const tile_a = shared + stage * kStage;
+    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, LayoutA, LayoutB, Depths>(
+        sums, tile_a, place_a, tile_a + LayoutA::kElements, place_b);
     if (has_next) {
       if constexpr (Schedule::kStages == 1) {
         device::block_barrier();
@@ -196,7 +209,7 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
         stage ^= 1;
       }
       loader_a.store(arguments, next_depth, shared + stage * kStage);
-      loader_b.store(arguments, next_depth, shared + stage * kStage + LoaderA::Layout::kElements);
+      loader_b.store(arguments, next_depth, shared + stage * kStage + LayoutA::kElements);
       device::block_barrier();
     }
   }

@@ -1,7 +1,8 @@
 // One operand's tile of a matrix product: from global memory through registers to shared memory.
 //
 // In shared memory a tile is [depth][outer] in the accumulation type: depth runs over the summed dimension, outer over the rows of A or
-// the columns of B. Each depth is padded by 16 bytes, so that neither the transposing stores nor the reads meet bank conflicts.
+// the columns of B. Blocks of 16 bytes are swapped within their line of 128, so that threads that store neighbouring depths of one
+// row, and those that read neighbouring rows of one depth, use different banks.
 #pragma once
 
 #include <nautilus/core/coordinates.cuh>
@@ -14,10 +15,21 @@ namespace nautilus::kernels {
 constexpr int least(int a, int b) { return a < b ? a : b; }
 constexpr int greatest(int a, int b) { return a > b ? a : b; }
 
-template <class T, int kOuter, int kDepth>
+// Where an element lies in a tile of kOuter by kDepth. Every kGroup depths the blocks of a line are swapped in another way; there are
+// kWays. All numbers are powers of two, so `place` is linear over exclusive or.
+template <int kOuter, int kDepth, int kBlock, int kGroup, int kWays>
 struct TileLayout {
-  static constexpr int kStride = kOuter + 16 / static_cast<int>(sizeof(T));
-  static constexpr int kElements = kStride * kDepth;
+  static constexpr int kBlocks = 8;  // of a line
+  static constexpr int kElements = kOuter * kDepth;
+  static constexpr int kDepths = kGroup;  // of a group
+  static constexpr int kSwapped = kBlocks * kBlock - 1;  // bits of a place that exclusive or may change
+  // A line of several depths may be swapped across them where they are of one group; else only within a depth.
+  static constexpr int kMask = kOuter * kGroup >= kBlocks * kBlock ? kBlocks - 1 : greatest(kOuter / kBlock, 1) - 1;
+
+  NAUTILUS_DEVICE static constexpr int place(int depth, int outer) {
+    const int way = static_cast<int>(static_cast<unsigned>(depth) / kGroup % kWays * (kBlocks / kWays));
+    return (depth * kOuter + outer) ^ ((way & kMask) * kBlock);
+  }
 };
 
 // Where a source's vector begins, and whether there is anything to read.
@@ -62,16 +74,18 @@ struct MatrixSource {
 
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
 // All numbers are powers of two.
-template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads>
+template <class T, class Source, int kOuter, int kDepth, int kVector, int kFragment, int kThreads>
 struct TileLoader {
   using Functor = typename Source::Functor;
-  using Layout = TileLayout<T, kOuter, kDepth>;
   static constexpr bool kIsDepthLast = Source::kIsDepthLast;
   static constexpr int kVectors = kOuter * kDepth / kVector;
   static constexpr int kItems = greatest(1, kVectors / kThreads);
-  // Along depth, lanes read one sector of 32 bytes together; the rest of a warp spreads over outer, so that the transposing stores
-  // fall into different banks.
-  static constexpr int kLanesDepth = least(least(kDepth / kVector, kThreads), greatest(1, 32 / static_cast<int>(sizeof(T)) / kVector));
+  // Along depth up to eight lanes read a cache line together; the rest of a warp spreads over outer.
+  static constexpr int kLanesDepth = least(least(kDepth / kVector, kThreads), 8);
+  static constexpr int kBlock = greatest(16 / static_cast<int>(sizeof(T)), kFragment);
+  static constexpr int kGroup = kIsDepthLast ? kVector : least(kDepth, 4);
+  static constexpr int kWays = kIsDepthLast ? kLanesDepth : least(kDepth / kGroup, 8);
+  using Layout = TileLayout<kOuter, kDepth, kBlock, kGroup, kWays>;
   static constexpr int kOuterVector = kIsDepthLast ? 1 : kVector;
   static constexpr int kDepthVector = kIsDepthLast ? kLanesDepth * kVector : 1;
   static constexpr int kVectorsStep = kIsDepthLast ? kLanesDepth * kOuter : kOuter / kVector;  // before depth moves on
@@ -132,20 +146,29 @@ struct TileLoader {
     if (!is_active()) return;
     NAUTILUS_UNROLL
     for (int item = 0; item < kItems; ++item) {
-      const int outer = first_outer + item % kRows * kOuterStep;
       const int depth = first_depth + item / kRows * kDepthStep;
-      const auto place = source.place(arguments, rows[item % kRows], tile_depth, depth);
-      const auto computed = Functor::template compute<kVector>(arguments, place.at, inputs[item]);
+      const auto from = source.place(arguments, rows[item % kRows], tile_depth, depth);
+      const auto computed = Functor::template compute<kVector>(arguments, from.at, inputs[item]);
       // A plain load of nothing is zero already.
       const bool is_kept = Functor::kIsPlainLoad || (inside >> item & 1) != 0;
       Vector<T, kVector> values;
       NAUTILUS_UNROLL
       for (int lane = 0; lane < kVector; ++lane) values[lane] = is_kept ? static_cast<T>(computed[lane]) : T(0);
+      // The place of an item differs from the thread's first one in other bits than that has.
+      const int place = Layout::place(first_depth, first_outer) ^
+                        Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep);
       if constexpr (kIsDepthLast) {
         NAUTILUS_UNROLL
-        for (int lane = 0; lane < kVector; ++lane) tile[(depth + lane) * Layout::kStride + outer] = values[lane];
+        for (int lane = 0; lane < kVector; ++lane) tile[place ^ Layout::place(lane, 0)] = values[lane];
       } else {
-        *reinterpret_cast<Vector<T, kVector> *>(tile + depth * Layout::kStride + outer) = values;
+        constexpr int kPiece = least(kVector, kBlock);
+        NAUTILUS_UNROLL
+        for (int first = 0; first < kVector; first += kPiece) {
+          Vector<T, kPiece> piece;
+          NAUTILUS_UNROLL
+          for (int i = 0; i < kPiece; ++i) piece[i] = values[first + i];
+          *reinterpret_cast<Vector<T, kPiece> *>(tile + (place ^ Layout::place(0, first))) = piece;
+        }
       }
     }
   }

@@ -28,33 +28,34 @@ NAUTILUS_DEVICE Pixel window_corner(const Pixel &output) {
           output.x * static_cast<int>(Problem::StrideWidth::kValue) - static_cast<int>(Problem::PadLeft::kValue)};
 }
 
-// Whether every window lies inside the image, along one dimension.
-template <class In, class Out, class Kernel, class Stride, class Dilation, class PadBefore>
+// Whether every window lies inside the image, along one dimension. Windows come in strips of kStrip; those of the last strip beyond the
+// output are read too, though nobody uses them.
+template <class In, class Out, class Kernel, class Stride, class Dilation, class PadBefore, int kStrip>
 constexpr bool windows_inside() {
   if constexpr (In::kIsStatic && Out::kIsStatic) {
     return PadBefore::kValue <= 0 &&
-           (Out::kValue - 1) * Stride::kValue - PadBefore::kValue + (Kernel::kValue - 1) * Dilation::kValue < In::kValue;
+           ((Out::kValue + kStrip - 1) / kStrip * kStrip - 1) * Stride::kValue - PadBefore::kValue + (Kernel::kValue - 1) * Dilation::kValue < In::kValue;
   }
   return false;
 }
 template <class Problem>
 constexpr bool rows_inside() {
   return windows_inside<typename Problem::InHeight, typename Problem::OutHeight, typename Problem::KernelHeight,
-                        typename Problem::StrideHeight, typename Problem::DilationHeight, typename Problem::PadTop>();
+                        typename Problem::StrideHeight, typename Problem::DilationHeight, typename Problem::PadTop, 1>();
 }
-template <class Problem>
+template <class Problem, int kStrip>
 constexpr bool columns_inside() {
   return windows_inside<typename Problem::InWidth, typename Problem::OutWidth, typename Problem::KernelWidth,
-                        typename Problem::StrideWidth, typename Problem::DilationWidth, typename Problem::PadLeft>();
+                        typename Problem::StrideWidth, typename Problem::DilationWidth, typename Problem::PadLeft, kStrip>();
 }
 
 template <class Problem, class A>
 NAUTILUS_DEVICE bool row_inside(const A &arguments, int y) {
   return rows_inside<Problem>() || static_cast<unsigned>(y) < static_cast<unsigned>(static_cast<int>(Problem::InHeight::get(arguments)));
 }
-template <class Problem, class A>
+template <class Problem, int kStrip, class A>
 NAUTILUS_DEVICE bool column_inside(const A &arguments, int x) {
-  return columns_inside<Problem>() || static_cast<unsigned>(x) < static_cast<unsigned>(static_cast<int>(Problem::InWidth::get(arguments)));
+  return columns_inside<Problem, kStrip>() || static_cast<unsigned>(x) < static_cast<unsigned>(static_cast<int>(Problem::InWidth::get(arguments)));
 }
 
 // What the threads of a direct kernel work on: strips of kPixels output pixels along x by kVector channels. Along a block's threads,
@@ -110,7 +111,7 @@ struct WindowRow {
     NAUTILUS_UNROLL
     for (int i = 0; i < kColumns; ++i) {
       inputs[i] = {};
-      inside[i] = touches(i) && column_inside<Problem>(arguments, x0 + i);
+      inside[i] = touches(i) && column_inside<Problem, kPixels>(arguments, x0 + i);
       if (inside[i]) inputs[i] = X::template load<kVector>(arguments, coordinates<Index>(batch, y, x0 + i, channel));
     }
     NAUTILUS_UNROLL
