@@ -21,6 +21,7 @@ from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
+from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
@@ -37,19 +38,20 @@ OWN_DOMAIN = "nautilus::"
 """Operators that only passes make; a model cannot ask for one."""
 
 
-def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, size_bytes: int) -> Graph:
+def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
     """Return the graph of a model with static shapes; constants are folded and functions inlined.
 
     Args:
         model: the model.
         inputs: what its graph starts from.
         external: the files beside it.
+        weights: raw data that was taken out of the model, by the initializer's index.
         size_bytes: how large model and external data are on disk; folding may make twice that, and a little more.
 
     Raises:
         ModelError: the model is invalid, or uses what is not supported; names the node.
     """
-    return _Importer(model, external, size_bytes).run(model.graph, inputs)
+    return _Importer(model, external, size_bytes).run(model.graph, inputs, weights)
 
 
 class _Importer:
@@ -63,9 +65,9 @@ class _Importer:
         self._functions = functions_by_key(model)
         self._count = 0
 
-    def run(self, graph: GraphProto, inputs: Inputs) -> Graph:
+    def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
-        scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph))
+        scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph, weights))
         for name, array in inputs.constants.items():
             scope.values[name] = self._builder.constant(array, name)
         for name, type_ in inputs.types.items():
@@ -177,7 +179,7 @@ class _Importer:
             scope,
             prefix=f"{origin}/",
             tensors=scope.renamed([v.name for v in branch.output], node.output),
-            initializers={t.name: t for t in branch.initializer},
+            initializers={t.name: Initializer(t) for t in branch.initializer},
             values={},
             parent=scope,
             depth=scope.depth + 1,
@@ -261,7 +263,7 @@ class _Importer:
             external=self._external,
             prefix=f"{origin}/",
             tensors=scope.renamed([v.name for v in graph.output], [name for name in node.output if name]),
-            initializers={t.name: t for t in graph.initializer},
+            initializers={t.name: Initializer(t) for t in graph.initializer},
             values={name: value for name, value in zip(node.input, inputs, strict=True) if value is not None},
             depth=scope.depth + 1,
         )

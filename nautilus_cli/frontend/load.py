@@ -21,6 +21,7 @@ from nautilus_cli.ir.names import quoted
 
 NO_SHAPES: Mapping[str, Sequence[int]] = {}
 NO_BINDINGS: Mapping[str, str] = {}
+NO_WEIGHTS: Mapping[int, np.ndarray] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,7 +61,7 @@ def load(path: Path | str, *, shapes: Mapping[str, Sequence[int]] = NO_SHAPES, b
     file = read_model(Path(path))
     external = ExternalData(file.path.parent)
     size_bytes = file.size_bytes + external.size_bytes(file.model.graph.initializer)
-    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings, size_bytes=size_bytes)
+    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings, weights=file.weights, size_bytes=size_bytes)
 
 
 def load_model(
@@ -70,6 +71,7 @@ def load_model(
     *,
     shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
     bindings: Mapping[str, str] = NO_BINDINGS,
+    weights: Mapping[int, np.ndarray] = NO_WEIGHTS,
     size_bytes: int = 0,
 ) -> LoadedModel:
     """Return a model in memory as a graph.
@@ -80,6 +82,7 @@ def load_model(
         sha256: hash of its file.
         shapes: as those of `load`.
         bindings: as those of `load`.
+        weights: raw data that was taken out of the model, by the initializer's index.
         size_bytes: how large its file and external data are.
 
     Raises:
@@ -97,7 +100,7 @@ def load_model(
     if "" not in versions and all(not function.opset_import for function in model.functions):
         raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
     inputs = resolve_inputs(model.graph, shapes, bindings)
-    graph = import_graph(model, inputs, external, size_bytes)
+    graph = import_graph(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

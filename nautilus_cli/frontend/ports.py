@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from onnx import GraphProto, TensorProto
+from collections.abc import Mapping
+
+import numpy as np
+from onnx import GraphProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.scope import Scope
+from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
 
 
-def initializers_by_name(graph: GraphProto) -> dict[str, TensorProto]:
+def initializers_by_name(graph: GraphProto, weights: Mapping[int, np.ndarray]) -> dict[str, Initializer]:
     """Return the initializers by name.
+
+    Args:
+        graph: the main graph.
+        weights: raw data that was taken out of the model, by the initializer's index.
 
     Raises:
         ModelError: two have one name, or one has none or is sparse.
     """
-    found: dict[str, TensorProto] = {}
-    for tensor in graph.initializer:
+    found: dict[str, Initializer] = {}
+    for index, tensor in enumerate(graph.initializer):
         if not tensor.name or tensor.name in found:
             raise ModelError("two initializers have this name" if tensor.name else "an initializer has no name", where=quoted(tensor.name))
-        found[tensor.name] = tensor
+        found[tensor.name] = Initializer(tensor, weights.get(index))
     if graph.sparse_initializer:
         raise ModelError("has sparse initializers; only dense tensors are supported", where="graph")
     return found

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 import stat
-from collections.abc import Iterator
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto
 
 from nautilus_cli.errors import FileError, ModelError
+from nautilus_cli.frontend.detached import GRAPH, detach_weights
 from nautilus_cli.frontend.lookalikes import is_text, lookalike
+from nautilus_cli.frontend.wire import Buffer, Malformed, fields
 from nautilus_cli.ir.names import quoted
 
 MAX_FILE_BYTES = (1 << 31) - 1
 """Source: protobuf's limit on a message, 2 GiB."""
 
 _HEAD_BYTES = 64
-_GRAPH_FIELD = 7
-"""Source: onnx.proto, ModelProto.graph."""
+_MOST_FIELDS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +34,15 @@ class ModelFile:
 
     Attributes:
         path: the file.
-        model: what it holds.
+        model: what it holds, without the data of large initializers.
+        weights: that data as views of the mapped file, by the initializer's index.
         sha256: of the file's bytes, in hexadecimal digits.
         size_bytes: of the file.
     """
 
     path: Path
     model: ModelProto
+    weights: Mapping[int, np.ndarray]
     sha256: str
     size_bytes: int
 
@@ -48,23 +54,25 @@ def read_model(path: Path) -> ModelFile:
         FileError: there is no such file, or it cannot be read.
         ModelError: the file is not an ONNX model, or is cut off.
     """
-    data = _read(path)
+    data = _mapped(path)
     where = quoted(str(path))
     _check_head(data, where)
     with ThreadPoolExecutor(1) as pool:  # hashing releases the interpreter: it costs nothing beside parsing
         digest = pool.submit(lambda: sha256(data).hexdigest())
         _check_whole(data, where)
+        detached = detach_weights(data)
         try:
-            model = ModelProto.FromString(data)
+            model = ModelProto.FromString(detached.data)
         except DecodeError as error:
             raise ModelError("is not an ONNX model (it does not parse as one)", where=where, hint="Pass a .onnx file.") from error
         if not model.HasField("graph"):
             raise ModelError("holds no graph", where=where, hint="It may be cut off or not an ONNX model; pass a .onnx file.")
-        return ModelFile(path=path, model=model, sha256=digest.result(), size_bytes=len(data))
+        weights = {index: np.frombuffer(data, np.uint8, count, offset) for index, (offset, count) in detached.spans.items()}
+        return ModelFile(path=path, model=model, weights=weights, sha256=digest.result(), size_bytes=len(data))
 
 
-def _read(path: Path) -> bytes:
-    """Return the bytes of a regular file of a size that protobuf can hold."""
+def _mapped(path: Path) -> Buffer:
+    """Map a regular file of a size that protobuf can hold."""
     where = quoted(str(path))
     try:
         status = path.stat()
@@ -80,7 +88,8 @@ def _read(path: Path) -> bytes:
                 where=where,
                 hint="Save the model with external data: onnx.save(model, path, save_as_external_data=True).",
             )
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if status.st_size else b""
     except FileNotFoundError as error:
         raise FileError("there is no such file", where=where) from error
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
@@ -88,7 +97,7 @@ def _read(path: Path) -> bytes:
         raise FileError(f"cannot be read: {reason}", where=where) from error
 
 
-def _check_head(data: bytes, where: str) -> None:
+def _check_head(data: Buffer, where: str) -> None:
     """Refuse what its first bytes show to be something else."""
     if not data:
         raise ModelError("is empty", where=where, hint="Pass a .onnx file; was a download or an export cut off?")
@@ -100,55 +109,14 @@ def _check_head(data: bytes, where: str) -> None:
         raise ModelError("is not an ONNX model but a text file", where=where, hint="Pass the model in ONNX's binary form.")
 
 
-def _check_whole(data: bytes, where: str) -> None:
+def _check_whole(data: Buffer, where: str) -> None:
     """Refuse a file that ends within a field: that field's length tells how much is missing."""
-    for field, end in _fields(data):
-        if end > len(data):
-            part = "its graph" if field == _GRAPH_FIELD else f"field {field}"
-            raise ModelError(
-                f"is cut off: {part} needs {end - len(data)} bytes more than the file has",
-                where=where,
-                hint="Copy, download or export it again.",
-            )
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield number and end of each top-level field, up to the first that is malformed or overruns.
-
-    Source: protobuf's encoding guide, wire types 0 (varint), 1 (8 bytes), 2 (length-delimited), 5 (4 bytes).
-    """
-    position = 0
-    while position < len(data):
-        tag, position = _varint(data, position)
-        if tag is None:
-            return
-        match tag & 7:
-            case 0:
-                _, end = _varint(data, position)
-            case 1:
-                end = position + 8
-            case 5:
-                end = position + 4
-            case 2:
-                length, start = _varint(data, position)
-                if length is None:
-                    return
-                end = start + length
-            case _:
-                return
-        yield tag >> 3, end
-        position = end
-
-
-def _varint(data: bytes, position: int) -> tuple[int | None, int]:
-    """Return a varint and the position after it; None where it does not end within ten bytes."""
-    value = 0
-    for shift in range(0, 70, 7):
-        if position >= len(data):
-            return None, position + 1
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-    return None, position
+    with contextlib.suppress(Malformed):
+        for part in fields(data, 0, len(data), _MOST_FIELDS):
+            if part.end > len(data):
+                name = "its graph" if part.number == GRAPH else f"field {part.number}"
+                raise ModelError(
+                    f"is cut off: {name} needs {part.end - len(data)} bytes more than the file has",
+                    where=where,
+                    hint="Copy, download or export it again.",
+                )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.names import domain_name
-from nautilus_cli.frontend.tensors import tensor_array
+from nautilus_cli.frontend.tensors import Initializer, initializer_array
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
@@ -40,7 +40,7 @@ class Scope:
     prefix: str = ""
     tensors: Mapping[str, str] | None = None
     references: Mapping[str, AttributeProto] = field(default_factory=dict)
-    initializers: Mapping[str, TensorProto] = field(default_factory=dict)
+    initializers: Mapping[str, Initializer] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
     parent: Scope | None = None
     depth: int = 0
@@ -69,7 +69,7 @@ class Scope:
         if name in self.values:
             return self.values[name]
         if name in self.initializers:
-            array = tensor_array(self.initializers[name], self.external, "initializer")
+            array = initializer_array(self.initializers[name], self.external)
             self.values[name] = Value(TensorType(dtype_of(array), array.shape), tensor=self.tensor(name), constant=array)
             return self.values[name]
         return None if self.parent is None else self.parent.find(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -56,8 +57,32 @@ def tensor_type(tensor: TensorProto, where: str) -> TensorType:
     return check_size(TensorType(element_type(tensor.data_type, where), dims), where)
 
 
-def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tensor") -> np.ndarray:
+@dataclass(frozen=True, slots=True)
+class Initializer:
+    """A tensor of a graph.
+
+    Attributes:
+        tensor: as the model holds it.
+        raw: its raw data, where that was taken out of the model before it was parsed.
+    """
+
+    tensor: TensorProto
+    raw: np.ndarray | None = None
+
+
+def initializer_array(initializer: Initializer, external: ExternalData) -> np.ndarray:
+    """Return the contents of an initializer, read-only; errors as those of `tensor_array`."""
+    return tensor_array(initializer.tensor, external, "initializer", initializer.raw)
+
+
+def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tensor", raw: np.ndarray | None = None) -> np.ndarray:
     """Return the contents of a tensor, read-only.
+
+    Args:
+        tensor: the tensor.
+        external: where external data is read from.
+        role: what to call it in an error.
+        raw: bytes that stand for its raw data.
 
     Raises:
         ModelError: declared type and shape do not fit the data that is there.
@@ -67,14 +92,12 @@ def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tenso
     type_ = tensor_type(tensor, where)
     dtype = type_.dtype.numpy
     if tensor.data_location == TensorProto.EXTERNAL:
-        data = external.bytes_of(tensor, type_.bytes, where)
-        # Kernels and numpy want aligned elements; files written by others may not align them.
-        array = (data if data.ctypes.data % dtype.itemsize == 0 else data.copy()).view(dtype)
-    elif tensor.HasField("raw_data"):
-        raw = tensor.raw_data
+        array = _aligned(external.bytes_of(tensor, type_.bytes, where), dtype)
+    elif raw is not None or tensor.HasField("raw_data"):
+        raw = np.frombuffer(tensor.raw_data, np.uint8) if raw is None else raw
         if len(raw) != type_.bytes:
             raise ModelError(f"holds {len(raw)} bytes; its type {type_} needs {type_.bytes}", where=where)
-        array = np.frombuffer(raw, dtype)
+        array = _aligned(raw, dtype)
     else:
         array = _from_field(tensor, type_, where)
     if type_.dtype.kind == "bool":
@@ -82,6 +105,11 @@ def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tenso
     array = array.reshape(type_.static).view()
     array.flags.writeable = False
     return array
+
+
+def _aligned(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return bytes as elements; copied where they stand at an odd address, since numpy and kernels want aligned elements."""
+    return (data if data.ctypes.data % dtype.itemsize == 0 else data.copy()).view(dtype)
 
 
 def _from_field(tensor: TensorProto, type_: TensorType, where: str) -> np.ndarray:
