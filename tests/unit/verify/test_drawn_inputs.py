@@ -115,7 +115,7 @@ def test_given_inputs_come_in_the_order_of_the_model():
     ("arrays", "message"),
     [
         ({"x": np.zeros((2, 3), np.float32)}, "lacks the input 'ids'"),
-        ({"x": np.zeros((2, 3), np.float32), "ids": np.zeros(2, np.int64), "idx": np.zeros(1)}, "no input 'idx' Known: ids"),
+        ({"x": np.zeros((2, 3), np.float32), "ids": np.zeros(2, np.int64), "idx": np.zeros(1)}, "no input 'idx'. Known: ids"),
         ({"x": np.zeros((2, 3)), "ids": np.zeros(2, np.int64)}, r"float64\[2, 3\]; the model takes float32\[2, 3\]"),
         ({"x": np.zeros((3, 2), np.float32), "ids": np.zeros(2, np.int64)}, r"float32\[3, 2\]"),
     ],
