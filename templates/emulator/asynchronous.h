@@ -6,6 +6,8 @@
 
 #include <nautilus/device/emulated/runtime.h>
 
+#include "sanitizer.h"
+
 namespace nautilus::emulated {
 
 // Operations of a block's units that complete by themselves, whatever its threads do.
@@ -20,6 +22,7 @@ public:
     void complete_one(std::size_t choice) {
         DeferredOperation operation = operations_[choice % operations_.size()];
         operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(choice % operations_.size()));
+        const sanitizer::Ignore unit;
         operation.run(operation.payload);
     }
 

@@ -44,14 +44,17 @@ void barrier(unsigned id, unsigned threads, bool waits, Site site) {
     }
     if (waits) check_convergence(self, id, site);
     barrier.expected = threads;
+    const unsigned round = barrier.meeting.arrive();
     if (++barrier.arrived == threads) {
         barrier.arrived = 0;
+        barrier.meeting.complete();
         block.wake_all(barrier.waiting);
         if (waits) block.after_rendezvous(self);
     } else if (waits) {
         barrier.waiting.push(&self);
         block.wait(self, {Wait::Kind::kBarrier, is_whole_block ? "block_barrier" : "named_barrier", id, site});
     }
+    if (waits) barrier.meeting.leave(round);
 }
 
 void yield(Site site) { this_block().yield(this_thread(), site); }

@@ -1,5 +1,6 @@
 #include "block.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <utility>
@@ -15,6 +16,16 @@ constexpr std::uint64_t kMostYieldsInVain = 1'000'000;
 // In random order one switch in so many completes an asynchronous operation although threads could run.
 constexpr unsigned kCompletionOdds = 16;
 
+sanitizer::StackBounds stack_of_os_thread() {
+    pthread_attr_t attributes;
+    void *bottom = nullptr;
+    std::size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+    pthread_attr_getstack(&attributes, &bottom, &bytes);
+    pthread_attr_destroy(&attributes);
+    return {bottom, bytes};
+}
+
 }  // namespace
 
 Block::Block()
@@ -24,6 +35,8 @@ Block::Block()
 
 void Block::run(const Launch &launch, Grid &grid) {
     grid.enter();
+    caller_fiber_ = sanitizer::current_fiber();
+    if (sanitizer::kWatchesAddresses) caller_stack_ = stack_of_os_thread();
     std::uint64_t linear_index;
     if (!prepare(launch, grid)) {
         grid.stop({FailureKind::kOutOfMemory, "no memory for the shared memory of a block"});
@@ -72,6 +85,7 @@ bool Block::run_block(std::uint64_t linear_index) {
     if (options().poison) shared_memory_.poison();
     failure_ = {};
     reset_threads();
+    stacks_.begin_block();
 
     Stack *stack = stacks_.take();
     if (!stack) {
@@ -80,7 +94,10 @@ bool Block::run_block(std::uint64_t linear_index) {
     }
     starting_ = take_ready();
     starting_on_ = stack;
-    nautilus_switch_context(&caller_context_, stack->context);
+    sanitizer::release(&block_starts_);
+    switch_stack(nullptr, stack, starting_->fiber);
+    sanitizer::acquire(&threads_end_);
+    for (unsigned i = 0; i < thread_count_; ++i) sanitizer::destroy_fiber(threads_[i].fiber);
     if (failure_) {
         abandon_threads();
     } else if (!shared_memory_.check_guards()) {
@@ -92,6 +109,7 @@ bool Block::run_block(std::uint64_t linear_index) {
 void Block::reset_threads() {
     for (unsigned i = 0; i < thread_count_; ++i) {
         threads_[i].finished = false;
+        threads_[i].fiber = sanitizer::create_fiber();
         ready_[i] = &threads_[i];
     }
     ready_first_ = 0;
@@ -123,6 +141,8 @@ void Block::abandon_threads() {
 
 void Block::stop(Failure failure) {
     failure_ = std::move(failure);
+    sanitizer::switch_to_fiber(caller_fiber_);
+    sanitizer::before_switch(nullptr, caller_stack_);
     void *abandoned;
     nautilus_switch_context(&abandoned, caller_context_);
     __builtin_unreachable();
@@ -131,6 +151,7 @@ void Block::stop(Failure failure) {
 // ---- threads
 
 void Block::stack_main() {
+    sanitizer::after_switch(nullptr, nullptr);
     Block &block = this_block();
     block.run_threads(*block.starting_on_);
     __builtin_unreachable();
@@ -141,7 +162,10 @@ void Block::run_threads(Stack &own) {
         Thread &thread = *starting_;
         thread.stack = &own;
         own.top().thread = &thread;
+        sanitizer::switch_to_fiber(thread.fiber);
+        sanitizer::acquire(&block_starts_);
         launch_->kernel->run(launch_->arguments);
+        sanitizer::release(&threads_end_);
         check_finished(thread);
         thread.stack = nullptr;
         thread.finished = true;
@@ -151,13 +175,17 @@ void Block::run_threads(Stack &own) {
 
         Thread *next = take_ready();
         if (!next && live_ > 0) stop(deadlock_failure(*this));
-        if (next && !next->stack) {
+        if (next && !next->stack && !sanitizer::kWatchesThreads) {
             starting_ = next;
             continue;
         }
         // The stack goes on here when it is next taken, with another thread, perhaps of another block.
         stacks_.give_back(&own);
-        nautilus_switch_context(&own.context, next ? next->stack->context : caller_context_);
+        if (next) {
+            resume(next, own);
+        } else {
+            switch_stack(&own, nullptr, caller_fiber_);
+        }
     }
 }
 
@@ -207,7 +235,16 @@ void Block::resume(Thread *next, Stack &own) {
         starting_ = next;
         starting_on_ = stack;
     }
-    nautilus_switch_context(&own.context, stack->context);
+    switch_stack(&own, stack, next->fiber);
+}
+
+// Null stands for the stack of the OS thread.
+void Block::switch_stack(Stack *from, Stack *to, void *fiber) {
+    void *fake_stack = nullptr;
+    sanitizer::switch_to_fiber(fiber);
+    sanitizer::before_switch(&fake_stack, to ? to->bounds() : caller_stack_);
+    nautilus_switch_context(from ? &from->context : &caller_context_, to ? to->context : caller_context_);
+    sanitizer::after_switch(fake_stack, nullptr);
 }
 
 void Block::wake_all(ThreadQueue &queue) {

@@ -9,6 +9,7 @@
 #include "grid.h"
 #include "launch.h"
 #include "random.h"
+#include "sanitizer.h"
 #include "shared_memory.h"
 #include "stack.h"
 #include "thread.h"
@@ -63,6 +64,7 @@ private:
     Thread *take_ready();
     void complete_asynchronous();
     void resume(Thread *next, Stack &own);
+    void switch_stack(Stack *from, Stack *to, void *fiber);
     void run_threads(Stack &own);
     void check_finished(Thread &thread);
 
@@ -89,6 +91,11 @@ private:
     Thread *starting_ = nullptr;  // the thread that the stack being switched to is to run
     Stack *starting_on_ = nullptr;
     void *caller_context_ = nullptr;
+
+    // For sanitizers: the calling OS thread, and events that order a block's threads after what is before the block, and before what is after.
+    void *caller_fiber_ = nullptr;
+    sanitizer::StackBounds caller_stack_;
+    char block_starts_ = 0, threads_end_ = 0;
 };
 
 // The block and the thread that the calling stack runs.

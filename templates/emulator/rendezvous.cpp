@@ -50,16 +50,24 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
     }
     warp.payloads[self.lane] = payload;
     collective.arrived |= 1u << self.lane;
+    // Exchanging values orders no memory; a rendezvous without them is there for nothing else.
+    const bool orders_memory = payload == nullptr;
+    const unsigned round = orders_memory ? collective.meeting.arrive() : 0;
     Block &block = this_block();
     if (collective.arrived != mask) {
         block.wait(self, {Wait::Kind::kCollective, name, mask, site});
-        return;
+    } else {
+        collective.arrived = 0;
+        --warp.collectives_in_progress;
+        if (orders_memory) collective.meeting.complete();
+        {
+            const sanitizer::Ignore payloads_of_other_lanes;
+            combine(warp.payloads, mask);
+        }
+        for (unsigned rest = mask & ~(1u << self.lane); rest != 0; rest &= rest - 1) block.wake(warp.first_thread + __builtin_ctz(rest));
+        block.after_rendezvous(self);
     }
-    collective.arrived = 0;
-    --warp.collectives_in_progress;
-    combine(warp.payloads, mask);
-    for (unsigned rest = mask & ~(1u << self.lane); rest != 0; rest &= rest - 1) block.wake(warp.first_thread + __builtin_ctz(rest));
-    block.after_rendezvous(self);
+    if (orders_memory) collective.meeting.leave(round);
 }
 
 }  // namespace nautilus::emulated

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sanitizer.h"
+
 namespace nautilus::emulated {
 
 bool SharedMemory::resize(std::size_t bytes) {
+    if (storage_) sanitizer::allow(storage_.get(), capacity_ + 2 * kGuardBytes);
     if (!storage_ || bytes > capacity_) {
         const std::size_t capacity = (bytes + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
         storage_.reset(static_cast<unsigned char *>(std::aligned_alloc(kGuardBytes, capacity + 2 * kGuardBytes)));
@@ -14,6 +17,8 @@ bool SharedMemory::resize(std::size_t bytes) {
     }
     bytes_ = bytes;
     fill_guards();
+    sanitizer::forbid(data() - kGuardBytes, kGuardBytes);
+    sanitizer::forbid(data() + bytes_, kGuardBytes);
     return true;
 }
 
@@ -25,6 +30,7 @@ void SharedMemory::fill_guards() {
 void SharedMemory::poison() { std::memset(data(), kPoison, bytes_); }
 
 bool SharedMemory::check_guards() {
+    if (sanitizer::kWatchesAddresses) return true;
     const auto is_intact = [](const unsigned char *guard) {
         return std::all_of(guard, guard + kGuardBytes, [](unsigned char byte) { return byte == kPoison; });
     };

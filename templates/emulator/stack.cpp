@@ -44,12 +44,14 @@ void StackPool::prepare(Stack &stack, std::size_t number) {
     constexpr std::size_t kColours = 61, kLineBytes = 64;
     char *usable_end = reinterpret_cast<char *>(&stack.top()) - (number % kColours) * kLineBytes;
     usable_end -= reinterpret_cast<std::uintptr_t>(usable_end) % kLineBytes;
+    sanitizer::allow(stack.base + kGuardBytes, kStackBytes - kGuardBytes);  // what abandoned frames have left
     stack.top() = {nullptr, &block_};
     stack.context = make_context(usable_end, &Block::stack_main);
 }
 
 void StackPool::reset() {
     idle_.clear();
+    resting_.clear();
     for (std::size_t i = 0; i < stacks_.size(); ++i) {
         prepare(*stacks_[i], i);
         idle_.push_back(stacks_[i].get());

@@ -7,6 +7,8 @@
 
 #include <nautilus/device/emulated/runtime.h>
 
+#include "sanitizer.h"
+
 namespace nautilus::emulated {
 
 class Block;
@@ -17,6 +19,7 @@ struct Stack {
     char *base = nullptr;     // a multiple of kStackBytes; the lowest page is a guard
     void *context = nullptr;  // where it was left
 
+    sanitizer::StackBounds bounds() const { return {base, kStackBytes}; }
     StackTop &top() const { return *reinterpret_cast<StackTop *>(base + kStackBytes - sizeof(StackTop)); }
 };
 
@@ -35,7 +38,14 @@ public:
         idle_.pop_back();
         return stack;
     }
-    void give_back(Stack *stack) { idle_.push_back(stack); }
+    void give_back(Stack *stack) { (sanitizer::kWatchesThreads ? resting_ : idle_).push_back(stack); }
+
+    // Under ThreadSanitizer a stack is used once in a block: two threads that run one after the other on it, in no order that the kernel has
+    // made, would seem to race for it.
+    void begin_block() {
+        idle_.insert(idle_.end(), resting_.begin(), resting_.end());
+        resting_.clear();
+    }
 
     // Makes every stack idle and fresh, whatever it was doing.
     void reset();
@@ -48,6 +58,7 @@ private:
     std::vector<void *> regions_;
     std::vector<std::unique_ptr<Stack>> stacks_;
     std::vector<Stack *> idle_;
+    std::vector<Stack *> resting_;
 };
 
 }  // namespace nautilus::emulated

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "sanitizer.h"
+
 namespace nautilus::emulated {
 
 struct Stack;
@@ -39,6 +41,8 @@ struct Thread : ThreadView {
 
     unsigned copy_groups = 0;  // committed so far
     std::vector<PendingCopy> copies;
+
+    void *fiber = nullptr;  // of ThreadSanitizer
 };
 
 struct ThreadQueue {
@@ -56,6 +60,7 @@ struct Barrier {
     unsigned expected = 0;
     unsigned arrived = 0;
     ThreadQueue waiting;
+    sanitizer::Meeting meeting;
 };
 
 // A rendezvous in progress; free while nobody has arrived.
@@ -65,6 +70,7 @@ struct Collective {
     const char *name = nullptr;
     Combine combine = nullptr;
     Site site = {};
+    sanitizer::Meeting meeting;
 };
 
 struct Warp {
