@@ -28,6 +28,8 @@ def _sizes(attrs: SplitAttrs, given: np.ndarray | None, size: int, outputs: int)
     sizes = attrs.split if given is None else integers(given)
     if sizes is None:
         count = attrs.num_outputs or outputs
+        if count != outputs:
+            raise ModelError(f"num_outputs is {count}, but the node has {outputs} results")
         chunk = -(-size // count)
         sizes = tuple(max(0, min(chunk, size - i * chunk)) for i in range(count))
     if sum(sizes) != size or min(sizes, default=0) < 0 or len(sizes) != outputs:

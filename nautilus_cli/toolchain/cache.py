@@ -33,16 +33,11 @@ def key(*parts: str | bytes) -> str:
 
 
 def default_folder() -> Path:
-    """Return NAUTILUS_CACHE_DIR, else `nautilus` in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
-
-    Source: XDG Base Directory Specification 0.8: a relative XDG_CACHE_HOME is ignored.
-    """
+    """Return NAUTILUS_CACHE_DIR, which is the only environment variable that is read, else ~/.cache/nautilus."""
     chosen = os.environ.get("NAUTILUS_CACHE_DIR")
     if chosen:
         return Path(chosen).absolute()
-    shared = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(shared) if os.path.isabs(shared) else Path(os.path.expanduser("~"), ".cache")
-    return base / "nautilus"
+    return Path(os.path.expanduser("~"), ".cache", "nautilus")
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,12 +112,7 @@ def test_the_size_is_that_of_all_entries(store: Cache) -> None:
 
 def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NAUTILUS_CACHE_DIR", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert default_folder() == tmp_path / ".cache" / "nautilus"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert default_folder() == tmp_path / ".cache" / "nautilus"
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert default_folder() == tmp_path / "xdg" / "nautilus"
     monkeypatch.setenv("NAUTILUS_CACHE_DIR", str(tmp_path / "own"))
     assert default_folder() == tmp_path / "own"
