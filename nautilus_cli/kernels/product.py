@@ -117,8 +117,7 @@ class Schedule:
 
 def smem_bytes(problem: Product, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block: the tiles, or the slices' sums that take their place."""
-    padding = _TRANSACTION_BYTES // problem.sum_bytes
-    stage = schedule.tile_k * (schedule.tile_m + schedule.tile_n + 2 * padding) * problem.sum_bytes
+    stage = schedule.tile_k * (schedule.tile_m + schedule.tile_n) * problem.sum_bytes
     sums = schedule.slices_k * schedule.tile_m * schedule.tile_n * problem.sum_bytes if schedule.slices_k > 1 else 0
     return max(schedule.stages * stage, sums)
 

@@ -17,7 +17,7 @@ from nautilus_cli.kernels.product import Schedule, with_vectors
 from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import values
+from tests.emulated.cases.gemm import values, with_long_indices
 from tests.emulated.cases.windows import out_extent, taps
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate, wide
@@ -175,6 +175,7 @@ def cases() -> tuple[Case, ...]:
     for schedule_name, schedule in SCHEDULES.items():
         found.append(conv_case(f"fused-{schedule_name}", same, schedule, is_fused=True))
     found.append(conv_case("fused-f16", typed(same, F16, F32), SCHEDULES["square"], storage=F16, is_fused=True))
+    found.append(with_long_indices(conv_case("fused", same, SCHEDULES["square"], is_fused=True)))
     found.append(conv_case("same-f64", typed(same, F64, F64), SCHEDULES["square"], storage=F64))
     found.append(conv_case("same-bf16", typed(same, BF16, F32), SCHEDULES["sliced"], storage=BF16))
     found.append(conv_case("same-i8", typed(same, I8, I32), SCHEDULES["square"], storage=I8, result=I32))

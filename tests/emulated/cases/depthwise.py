@@ -10,6 +10,7 @@ from nautilus_cli.kernels.depthwise import FAMILY
 from nautilus_cli.kernels.strip import Schedule
 from nautilus_cli.targets.registry import target
 from tests.emulated.cases.conv import conv_case, problem_of, typed
+from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.harness import Case
 
 SCHEDULES = {
@@ -47,6 +48,7 @@ def cases() -> tuple[Case, ...]:
         found.append(conv_case(f"{name}-chosen", problem, FAMILY.choose(problem, target("sm_90a"))))
     found.append(conv_case("fused", WINDOWS["same"], SCHEDULES["long"], is_fused=True))
     found.append(conv_case("fused-f16", typed(WINDOWS["strided"], F16, F32), SCHEDULES["deep"], storage=F16, is_fused=True))
+    found.append(with_long_indices(conv_case("fused-pair", WINDOWS["same"], SCHEDULES["pair"], is_fused=True)))
     found.append(conv_case("f64", typed(WINDOWS["same"], F64, F64), SCHEDULES["pair"], storage=F64))
     found.append(conv_case("padded-weights", WINDOWS["strided"], SCHEDULES["long"], weight_padding=3))
     return tuple(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -25,6 +26,7 @@ SCHEDULES = {
     "sliced": Schedule(tile_m=16, tile_n=16, tile_k=32, thread_m=4, thread_n=4, slices_k=4, fragment=4),
     "skinny": Schedule(tile_m=1, tile_n=16, tile_k=64, thread_m=1, thread_n=1, slices_k=8, fragment=4),
     "scalar": Schedule(tile_m=8, tile_n=8, tile_k=8, thread_m=2, thread_n=1, fragment=1, stages=1),
+    "few": Schedule(tile_m=16, tile_n=16, tile_k=16, thread_m=8, thread_n=8, fragment=8),
     "tall": Schedule(tile_m=64, tile_n=8, tile_k=32, thread_m=8, thread_n=2, slices_k=2, fragment=2, group_m=4),
 }
 """By name; vectors are as long as each problem allows."""
@@ -163,6 +165,11 @@ def guarded(schedule: Schedule) -> Case:
     return product_case("guarded", problem, schedule, buffers, a, b, epilogue.expression())
 
 
+def with_long_indices(case: Case) -> Case:
+    """Return the case with offsets of 64 bits."""
+    return replace(case, name=f"{case.name}-i64", request=replace(case.request, index_bits=64))
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
@@ -200,6 +207,7 @@ def cases() -> tuple[Case, ...]:
     found.append(guarded(square))
     found.append(fused(square, F32))
     found.append(fused(SCHEDULES["sliced"], F16))
+    found.append(with_long_indices(fused(square, F32)))
     for extents in ((1, 49, 200, 130), (1, 1, 300, 256)):
         problem = Problem(batch=1, m=extents[1], n=extents[2], k=extents[3], a_k_last=True, b_k_last=True, accumulate=F32)
         found.append(plain(f"chosen-{extents[1]}", extents, FAMILY.choose(problem, target("sm_90a"))))

@@ -15,7 +15,7 @@ from nautilus_cli.kernels.strip import Schedule
 from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import values
+from tests.emulated.cases.gemm import values, with_long_indices
 from tests.emulated.cases.windows import count, out_extent, taps
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate
@@ -156,6 +156,7 @@ def cases() -> tuple[Case, ...]:
         )
     found.append(pool_case("fused-max", resnet, SCHEDULES["long"], is_fused=True))
     found.append(pool_case("fused-mean", replace(resnet, combine="sum", divisor="valid"), SCHEDULES["pair"], storage=F16, is_fused=True))
+    found.append(with_long_indices(pool_case("fused", resnet, SCHEDULES["pair"], is_fused=True)))
     found.append(pool_case("max-i8", halved, SCHEDULES["deep"], storage=I8))
     found.append(pool_case("max-f64", halved, SCHEDULES["pair"], storage=F64))
     found.append(pool_case("mean-bf16", replace(halved, combine="sum", divisor="window"), SCHEDULES["long"], storage=BF16))

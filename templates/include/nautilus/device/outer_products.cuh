@@ -78,10 +78,18 @@ struct Lanes<float, 2> {
 
 }  // namespace detail
 
-// sums[i][j] += a[depth][row i] * b[depth][column j] for DEPTH steps, in order; A and B point at the thread's first element of the
-// first step. Blocks of sums stay in the vector registers of the CPU over all steps.
-template <class Rows, class Columns, int kDepth, int kStrideA, int kStrideB, class T>
-NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, const T *b) {
+// Where each step's row of a tile begins, before the thread's own place is added (by exclusive or).
+template <class Layout, class Depths>
+struct StepPlaces {
+    int places[Depths::kCount];
+    constexpr StepPlaces() : places() {
+        for (int step = 0; step < Depths::kCount; ++step) places[step] = Layout::place(Depths::depth(step), 0);
+    }
+};
+
+// See below. Blocks of sums stay in the vector registers of the CPU over all steps.
+template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, class T>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b) {
     constexpr int kLanes = detail::least(Columns::kChunk, 32 / static_cast<int>(sizeof(T)));
     using Operation = detail::Lanes<T, kLanes>;
     using Register = typename Operation::Register;
@@ -89,26 +97,28 @@ NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount]
     // Eight sums hide the latency of a multiply-add; four rows by two registers need the fewest loads.
     constexpr int kRegisterBlock = detail::least(kRegisters, 8 / detail::least(Rows::kCount, 4));
     constexpr int kRowBlock = detail::least(Rows::kCount, 8 / kRegisterBlock);
+    static constexpr StepPlaces<LayoutA, Depths> kStepsA;
+    static constexpr StepPlaces<LayoutB, Depths> kStepsB;
     for (int row = 0; row < Rows::kCount; row += kRowBlock) {
         for (int column = 0; column < Columns::kCount; column += kRegisterBlock * kLanes) {
             Register block[kRowBlock][kRegisterBlock];
-            const T *a_element[kRowBlock];
-            const T *b_element[kRegisterBlock];
+            int a_place[kRowBlock];
+            int b_place[kRegisterBlock];
 #pragma GCC unroll 8
             for (int i = 0; i < kRowBlock; ++i) {
-                a_element[i] = a + Rows::offset(row + i);
+                a_place[i] = place_a ^ LayoutA::place(0, Rows::offset(row + i));
 #pragma GCC unroll 8
                 for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&block[i][j], &sums[row + i][column + j * kLanes], sizeof(Register));
             }
 #pragma GCC unroll 8
-            for (int j = 0; j < kRegisterBlock; ++j) b_element[j] = b + Columns::offset(column + j * kLanes);
-            for (int depth = 0; depth < kDepth; ++depth) {
+            for (int j = 0; j < kRegisterBlock; ++j) b_place[j] = place_b ^ LayoutB::place(0, Columns::offset(column + j * kLanes));
+            for (int step = 0; step < Depths::kCount; ++step) {
                 Register right[kRegisterBlock];
 #pragma GCC unroll 8
-                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&right[j], b_element[j] + depth * kStrideB, sizeof(Register));
+                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&right[j], b + (b_place[j] ^ kStepsB.places[step]), sizeof(Register));
 #pragma GCC unroll 8
                 for (int i = 0; i < kRowBlock; ++i) {
-                    const Register left = a_element[i][depth * kStrideA] - Register{};
+                    const Register left = a[a_place[i] ^ kStepsA.places[step]] - Register{};
 #pragma GCC unroll 8
                     for (int j = 0; j < kRegisterBlock; ++j) block[i][j] = Operation::multiply_add(left, right[j], block[i][j]);
                 }
@@ -132,11 +142,14 @@ struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Chunk {
     T elements[kCount];
 };
 
-template <class Elements, class T>
-NAUTILUS_DEVICE void read_fragment(T (&fragment)[Elements::kCount], const T *row) {
+template <class Elements, class Layout, class T>
+NAUTILUS_DEVICE void read_fragment(T (&fragment)[Elements::kCount], const T *tile, int place, int depth) {
     NAUTILUS_UNROLL
     for (int first = 0; first < Elements::kCount; first += Elements::kChunk) {
-        const auto chunk = *reinterpret_cast<const Chunk<T, Elements::kChunk> *>(row + Elements::offset(first));
+        // Bits that are not swapped cannot meet those of PLACE: added, they become part of the instruction.
+        const int at = Layout::place(depth, Elements::offset(first));
+        const T *const address = tile + (place ^ (at & Layout::kSwapped)) + (at & ~Layout::kSwapped);
+        const auto chunk = *reinterpret_cast<const Chunk<T, Elements::kChunk> *>(address);
         NAUTILUS_UNROLL
         for (int i = 0; i < Elements::kChunk; ++i) fragment[first + i] = chunk.elements[i];
     }
@@ -144,23 +157,30 @@ NAUTILUS_DEVICE void read_fragment(T (&fragment)[Elements::kCount], const T *row
 
 }  // namespace detail
 
-// sums[i][j] += a[depth][row i] * b[depth][column j] for DEPTH steps, in order; A and B point at the thread's first element of the
-// first step.
-template <class Rows, class Columns, int kDepth, int kStrideA, int kStrideB, class T>
-NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, const T *b) {
+// sums[i][j] += a[depth][row i] * b[depth][column j] for the steps of DEPTHS, in order.
+//
+// Layout::place(depth, outer) says where an element of a tile lies. It is linear over exclusive or: bits of depth and outer that
+// differ may be placed apart. PLACE_A and PLACE_B are those of the thread's first element, at the first depth of its slice.
+template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, class T>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b) {
     // About a thousand multiply-adds, so that the loop stays in the instruction cache.
-    constexpr int kSteps = 1024 / (Rows::kCount * Columns::kCount);
-    constexpr int kUnroll = kSteps < 1 ? 1 : kSteps < kDepth ? kSteps : kDepth;
-#pragma unroll kUnroll
-    for (int depth = 0; depth < kDepth; ++depth) {
-        T a_fragment[Rows::kCount];
-        T b_fragment[Columns::kCount];
-        detail::read_fragment<Rows>(a_fragment, a + depth * kStrideA);
-        detail::read_fragment<Columns>(b_fragment, b + depth * kStrideB);
+    constexpr int kMost = 1024 / (Rows::kCount * Columns::kCount);
+    constexpr int kUnroll = kMost < 1 ? 1 : kMost < Depths::kCount ? kMost : Depths::kCount;
+#pragma unroll 1
+    for (int first = 0; first < Depths::kCount; first += kUnroll) {
+        const int first_a = place_a ^ LayoutA::place(Depths::depth(first), 0);
+        const int first_b = place_b ^ LayoutB::place(Depths::depth(first), 0);
         NAUTILUS_UNROLL
-        for (int i = 0; i < Rows::kCount; ++i) {
+        for (int step = 0; step < kUnroll; ++step) {
+            T a_fragment[Rows::kCount];
+            T b_fragment[Columns::kCount];
+            detail::read_fragment<Rows, LayoutA>(a_fragment, a, first_a, Depths::depth(step));
+            detail::read_fragment<Columns, LayoutB>(b_fragment, b, first_b, Depths::depth(step));
             NAUTILUS_UNROLL
-            for (int j = 0; j < Columns::kCount; ++j) sums[i][j] = multiply_add(a_fragment[i], b_fragment[j], sums[i][j]);
+            for (int i = 0; i < Rows::kCount; ++i) {
+                NAUTILUS_UNROLL
+                for (int j = 0; j < Columns::kCount; ++j) sums[i][j] = multiply_add(a_fragment[i], b_fragment[j], sums[i][j]);
+            }
         }
     }
 }
