@@ -12,6 +12,7 @@ namespace nautilus::emulated {
 namespace {
 
 void carry_out(const PendingCopy &copy) {
+    const sanitizer::Watch accesses_of_the_kernel;
     std::memcpy(copy.destination, copy.source, copy.source_bytes);
     std::memset(static_cast<char *>(copy.destination) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
 }
@@ -30,6 +31,7 @@ unsigned shared_offset(const void *pointer, Site site) {
 }
 
 void copy_async(void *destination, const void *source, unsigned bytes, unsigned source_bytes, Site site) {
+    const sanitizer::Ignore runtime;
     check_shared(destination, bytes, "cp.async to", site);
     check_alignment("cp.async to shared memory", destination, bytes, site);
     if (source_bytes > bytes) fail(FailureKind::kMisuse, "cp.async with more source bytes than bytes", site);
@@ -42,13 +44,17 @@ void copy_async(void *destination, const void *source, unsigned bytes, unsigned 
         return;
     }
     // Reading before the wait, or while the place still held what another thread needs, now gives a NaN.
-    if (options.poison) std::memset(destination, kPoison, bytes);
+    if (options.poison) {
+        const sanitizer::Watch accesses_of_the_kernel;
+        std::memset(destination, kPoison, bytes);
+    }
     self.copies.push_back(copy);
 }
 
 void copy_async_commit() { ++this_thread().copy_groups; }
 
 void copy_async_wait(unsigned groups_in_flight) {
+    const sanitizer::Ignore runtime;
     Thread &self = this_thread();
     if (self.copies.empty()) return;
     // As late as may be: after whatever the other threads can do without this one.
@@ -65,6 +71,7 @@ void copy_async_wait(unsigned groups_in_flight) {
 }
 
 void defer(const DeferredOperation &operation) {
+    const sanitizer::Ignore runtime;
     if (this_block().options().lazy) {
         this_block().asynchronous().push(operation);
     } else {

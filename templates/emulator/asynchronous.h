@@ -22,7 +22,6 @@ public:
     void complete_one(std::size_t choice) {
         DeferredOperation operation = operations_[choice % operations_.size()];
         operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(choice % operations_.size()));
-        const sanitizer::Ignore unit;
         operation.run(operation.payload);
     }
 

@@ -26,6 +26,7 @@ void check_convergence(const Thread &thread, unsigned id, Site site) {
 }  // namespace
 
 void barrier(unsigned id, unsigned threads, bool waits, Site site) {
+    const sanitizer::Ignore runtime;
     Block &block = this_block();
     Thread &self = this_thread();
     const bool is_whole_block = id == kBlockBarrier;
@@ -57,6 +58,9 @@ void barrier(unsigned id, unsigned threads, bool waits, Site site) {
     if (waits) barrier.meeting.leave(round);
 }
 
-void yield(Site site) { this_block().yield(this_thread(), site); }
+void yield(Site site) {
+    const sanitizer::Ignore runtime;
+    this_block().yield(this_thread(), site);
+}
 
 }  // namespace nautilus::emulated

@@ -97,11 +97,13 @@ bool Block::run_block(std::uint64_t linear_index) {
     sanitizer::release(&block_starts_);
     switch_stack(nullptr, stack, starting_->fiber);
     sanitizer::acquire(&threads_end_);
-    for (unsigned i = 0; i < thread_count_; ++i) sanitizer::destroy_fiber(threads_[i].fiber);
     if (failure_) {
         abandon_threads();
     } else if (!shared_memory_.check_guards()) {
         failure_ = block_failure(FailureKind::kIllegalAddress, *this, "a write outside of the dynamic shared memory");
+    }
+    if (!failure_) {
+        for (unsigned i = 0; i < thread_count_; ++i) sanitizer::destroy_fiber(threads_[i].fiber);
     }
     return !failure_;
 }
@@ -125,6 +127,14 @@ void Block::reset_threads() {
 
 // After a failure threads are wherever they were.
 void Block::abandon_threads() {
+    if (sanitizer::kWatchesThreads) {  // in the name of each, what it has done comes before what the caller does next
+        for (unsigned i = 0; i < thread_count_; ++i) {
+            sanitizer::switch_to_fiber(threads_[i].fiber);
+            sanitizer::release(&threads_end_);
+        }
+        sanitizer::switch_to_fiber(caller_fiber_);
+        sanitizer::acquire(&threads_end_);
+    }
     for (unsigned i = 0; i < thread_count_; ++i) {
         threads_[i].stack = nullptr;
         threads_[i].wait = {};
@@ -166,6 +176,7 @@ void Block::run_threads(Stack &own) {
         sanitizer::acquire(&block_starts_);
         launch_->kernel->run(launch_->arguments);
         sanitizer::release(&threads_end_);
+        sanitizer::switch_to_fiber(caller_fiber_);
         check_finished(thread);
         thread.stack = nullptr;
         thread.finished = true;

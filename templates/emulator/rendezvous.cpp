@@ -34,6 +34,7 @@ void check_mask(const Thread &self, const Warp &warp, unsigned mask, const char 
 }  // namespace
 
 void rendezvous(unsigned mask, const char *name, void *payload, Combine combine, Site site) {
+    const sanitizer::Ignore runtime;
     Thread &self = this_thread();
     Warp &warp = *self.warp;
     check_mask(self, warp, mask, name, site);
@@ -60,10 +61,7 @@ void rendezvous(unsigned mask, const char *name, void *payload, Combine combine,
         collective.arrived = 0;
         --warp.collectives_in_progress;
         if (orders_memory) collective.meeting.complete();
-        {
-            const sanitizer::Ignore payloads_of_other_lanes;
-            combine(warp.payloads, mask);
-        }
+        combine(warp.payloads, mask);
         for (unsigned rest = mask & ~(1u << self.lane); rest != 0; rest &= rest - 1) block.wake(warp.first_thread + __builtin_ctz(rest));
         block.after_rendezvous(self);
     }

@@ -46,18 +46,14 @@ inline void switch_to_fiber(void *fiber) { __tsan_switch_to_fiber(fiber, kNoSync
 inline void acquire(void *event) { __tsan_acquire(event); }
 inline void release(void *event) { __tsan_release(event); }
 
-// While one exists, accesses of the calling fiber are not looked at.
-class Ignore {
-public:
-    Ignore() {
-        AnnotateIgnoreReadsBegin("", 0);
-        AnnotateIgnoreWritesBegin("", 0);
-    }
-    ~Ignore() {
-        AnnotateIgnoreWritesEnd("", 0);
-        AnnotateIgnoreReadsEnd("", 0);
-    }
-};
+inline void ignore_begin() {
+    AnnotateIgnoreReadsBegin("", 0);
+    AnnotateIgnoreWritesBegin("", 0);
+}
+inline void ignore_end() {
+    AnnotateIgnoreWritesEnd("", 0);
+    AnnotateIgnoreReadsEnd("", 0);
+}
 
 #else
 
@@ -69,13 +65,24 @@ inline void destroy_fiber(void *) {}
 inline void switch_to_fiber(void *) {}
 inline void acquire(void *) {}
 inline void release(void *) {}
-
-class Ignore {
-public:
-    Ignore() {}
-};
+inline void ignore_begin() {}
+inline void ignore_end() {}
 
 #endif
+
+// While one exists, accesses of the calling fiber are not looked at: the runtime's own, through memcpy, new and delete.
+class Ignore {
+public:
+    Ignore() { ignore_begin(); }
+    ~Ignore() { ignore_end(); }
+};
+
+// Within the scope of an Ignore: accesses that are the kernel's after all.
+class Watch {
+public:
+    Watch() { ignore_end(); }
+    ~Watch() { ignore_begin(); }
+};
 
 // Events of a meeting of threads: what each did before its arrival comes before what any does after the completion.
 struct Meeting {
