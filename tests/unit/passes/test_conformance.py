@@ -68,21 +68,8 @@ def test_every_pass_keeps_the_contract(name: str, same_results: Same) -> None:
 
 def test_decompose_leaves_few_operators() -> None:
     found = set(ops(decompose(attention())))
-    assert found == {
-        "MatMul",
-        "Transpose",
-        "Identity",
-        "ReduceMean",
-        "ReduceMax",
-        "ReduceSum",
-        "Sub",
-        "Mul",
-        "Add",
-        "Div",
-        "Exp",
-        "Sqrt",
-        "Reciprocal",
-    }
+    statistics = {"ReduceMean", "ReduceMax", "ReduceSum", "Sub", "Mul", "Add", "Div", "Exp", "Sqrt", "Reciprocal"}
+    assert found == {"MatMul", "Transpose", "Identity"} | statistics
 
 
 def test_decompose_keeps_provenance() -> None:
