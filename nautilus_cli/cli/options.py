@@ -112,6 +112,16 @@ def jobs_option(command: Command) -> Command:
     return click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once. Default: one a core.")(command)
 
 
+def library_argument(command: Command) -> Command:
+    """Add the argument LIB.so, as `library`."""
+    return click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so")(command)
+
+
+def device_option(help_text: str = "Number of the GPU to run on.") -> Callable[[Command], Command]:
+    """Add --device, as `device`."""
+    return click.option("--device", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help=help_text)
+
+
 def seed_option(what: str) -> Callable[[Command], Command]:
     """Add --seed, as `seed`."""
     return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help=f"Seed of {what}.")

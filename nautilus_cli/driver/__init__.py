@@ -1,10 +1,20 @@
-"""What the command line and Python callers ask for: compile, verify, tune and inspect a model."""
+"""What the command line and Python callers ask for: compile, verify, run, time, tune and inspect a model.
 
-from nautilus_cli.driver.compilation import CompileResult, compile
-from nautilus_cli.driver.inspection import InspectResult, inspect
-from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
-from nautilus_cli.driver.tuning import TuneResult, tune
-from nautilus_cli.driver.verification import VerifyResult, verify
+Each function is imported on first use: running a library needs numpy only, and a comparison with a golden file no onnxruntime.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nautilus_cli.driver.compilation import CompileResult, compile
+    from nautilus_cli.driver.inspection import InspectResult, inspect
+    from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
+    from nautilus_cli.driver.running import RunOptions, RunResult, run
+    from nautilus_cli.driver.tuning import TuneResult, tune
+    from nautilus_cli.driver.verification import VerifyResult, verify
 
 __all__ = [
     "CompileOptions",
@@ -12,12 +22,33 @@ __all__ = [
     "InspectOptions",
     "InspectResult",
     "Progress",
+    "RunOptions",
+    "RunResult",
     "TuneOptions",
     "TuneResult",
     "VerifyOptions",
     "VerifyResult",
     "compile",
     "inspect",
+    "run",
     "tune",
     "verify",
 ]
+
+_MODULES = {
+    "compilation": ("CompileResult", "compile"),
+    "inspection": ("InspectResult", "inspect"),
+    "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),
+    "running": ("RunOptions", "RunResult", "run"),
+    "tuning": ("TuneResult", "tune"),
+    "verification": ("VerifyResult", "verify"),
+}
+"""Which module of this package holds which names."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -128,24 +128,45 @@ def check_given(given: Mapping[str, np.ndarray], graph: Graph, where: str) -> di
     Raises:
         UsageError: a name, element type or shape is not the model's.
     """
-    types = {name: value.type for name, value in graph.inputs}
+    return check_arrays(given, {name: value.type for name, value in graph.inputs}, where)
+
+
+def check_arrays(
+    given: Mapping[str, np.ndarray], types: Mapping[str, TensorType], where: str, kind: str = "input"
+) -> dict[str, np.ndarray]:
+    """Return arrays given for tensors, in their order, after checking them.
+
+    Args:
+        given: arrays by name.
+        types: static type of each tensor by name.
+        where: the file or option that they come from.
+        kind: what the tensors are: inputs or outputs.
+
+    Raises:
+        UsageError: a name, element type or shape is not the model's.
+    """
     for name in given:
         if name not in types:
-            raise UsageError(f"the model has no input {quoted(name)}", where=where, hint=nearest(name, types))
-    missing = [quoted(name) for name in types if name not in given]
+            raise UsageError(f"the model has no {kind} {quoted(name)}", where=where, hint=nearest(name, types))
+    missing = [f"{quoted(name)} ({type_})" for name, type_ in types.items() if name not in given]
     if missing:
-        raise UsageError(f"lacks the input{'s' if len(missing) > 1 else ''} {', '.join(missing)}", where=where)
-    return {name: _checked(given[name], name, type_, where) for name, type_ in types.items()}
+        raise UsageError(
+            f"lacks the {kind}{'s' if len(missing) > 1 else ''} {', '.join(missing)}",
+            where=where,
+            hint="Pass an .npz file with an array of each name, as numpy.savez(path, **arrays) writes it.",
+        )
+    return {name: _checked(given[name], name, type_, where, kind) for name, type_ in types.items()}
 
 
-def _checked(array: np.ndarray, name: str, type_: TensorType, where: str) -> np.ndarray:
+def _checked(array: np.ndarray, name: str, type_: TensorType, where: str, kind: str) -> np.ndarray:
     expected = type_.dtype.numpy
     if type_.dtype.name == "bf16" and array.dtype.itemsize == 2 and array.dtype.kind in "uV":
         array = array.view(expected)  # .npy files know no bfloat16: its bits come as unsigned integers or as raw bytes
     if array.dtype != expected or array.shape != type_.static:
         found = f"{array.dtype.name}[{', '.join(str(d) for d in array.shape)}]"
+        wanted = f"{expected.name}[{', '.join(str(d) for d in type_.static)}]"
         raise UsageError(
-            f"input {quoted(name)} is {found}; the model takes {expected.name}[{', '.join(str(d) for d in type_.static)}]",
+            f"{kind} {quoted(name)} is {found}; the model {'takes' if kind == 'input' else 'gives'} {wanted}",
             where=where,
             hint="Convert it with numpy's astype and reshape; nothing is converted silently.",
         )

@@ -1,0 +1,124 @@
+"""run(): a library once, on arrays in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nautilus_cli.driver.options import Progress, silent
+from nautilus_cli.ir.types import TensorType
+from nautilus_cli.runtime.library import Library
+from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.verify import archive
+from nautilus_cli.verify.inputs import check_arrays
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """What to run, on what.
+
+    Attributes:
+        library: the shared library.
+        inputs: .npz file of inputs by name; None where the library takes none.
+        outputs: .npz file to write the outputs to; None to keep none.
+        device: number of the GPU.
+    """
+
+    library: Path
+    inputs: Path | None = None
+    outputs: Path | None = None
+    device: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputSummary:
+    """An output in a few numbers.
+
+    Attributes:
+        dtype: element type, as numpy names it.
+        shape: its shape.
+        min, mean, max: of the finite elements; None where there is none.
+        nan: how many elements are NaN.
+        inf: how many are infinite.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    min: float | None
+    mean: float | None
+    max: float | None
+    nan: int
+    inf: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What came out.
+
+    Attributes:
+        target: what the library ran on.
+        device: name of the GPU, or of the emulator.
+        is_emulated: whether it ran on the CPU.
+        outputs: each output by name, in ONNX order.
+        file: where they were written; None where they were not.
+    """
+
+    target: str
+    device: str
+    is_emulated: bool
+    outputs: Mapping[str, OutputSummary]
+    file: Path | None
+
+
+def run(options: RunOptions, progress: Progress = silent) -> RunResult:
+    """Run a library once; needs neither onnx nor onnxruntime.
+
+    Raises:
+        UsageError: an input is missing, unknown, or of another element type or shape.
+        FileError: a file cannot be read or written.
+        DeviceError: the library does not run here.
+    """
+    progress("loading the library", 0, 1)
+    with load_library(options.library, device=options.device) as library:
+        inputs = read_inputs(options.inputs, library)
+        progress("running", 0, 1)
+        outputs = library(inputs)
+        info = library.info
+    if options.outputs is not None:
+        archive.write(options.outputs, outputs)
+    return RunResult(
+        target=info.target,
+        device=info.device,
+        is_emulated=info.is_emulated,
+        outputs={name: _summary(array) for name, array in outputs.items()},
+        file=options.outputs,
+    )
+
+
+def _summary(array: np.ndarray) -> OutputSummary:
+    values = array.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    return OutputSummary(
+        dtype=array.dtype.name,
+        shape=array.shape,
+        min=float(finite.min()) if finite.size else None,
+        mean=float(finite.mean()) if finite.size else None,
+        max=float(finite.max()) if finite.size else None,
+        nan=int(np.isnan(values).sum()),
+        inf=int(np.isinf(values).sum()),
+    )
+
+
+def read_inputs(path: Path | None, library: Library) -> dict[str, np.ndarray]:
+    """Return a library's inputs from an .npz file, checked.
+
+    Raises:
+        FileError: the file cannot be read.
+        UsageError: an array is missing, unknown, or of another element type or shape.
+    """
+    types = {tensor.name: TensorType(tensor.type, tensor.shape) for tensor in library.inputs}
+    given = {} if path is None else archive.read(path)
+    return check_arrays(given, types, "--inputs" if path is None else str(path))
