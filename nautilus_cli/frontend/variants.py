@@ -119,7 +119,7 @@ def _group_scales(builder: GraphBuilder, call: Call) -> Call:
 
 
 def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
-    """Softmax over all dimensions from `axis` on, as if they were one. Source: ONNX 11, Softmax-11."""
+    """Softmax or Hardmax over all dimensions from `axis` on, as if they were one. Source: ONNX 11, Softmax-11 and Hardmax-11."""
     x = call.operand(0)
     shape = x.type.static
     axis = call.attributes.get("axis", 1)
@@ -148,7 +148,7 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
     {
         **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), ((7, _aligned),)),
         **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, _unchanged),)),
-        **dict.fromkeys(("Softmax", "LogSoftmax"), ((13, _flat_softmax),)),
+        **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
         **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
         "Gemm": ((7, _dropped("broadcast")),),
         "GroupNormalization": ((21, _group_scales),),

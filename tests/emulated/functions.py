@@ -15,9 +15,10 @@ import numpy as np
 
 from nautilus_cli.codegen.names import TYPES
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import BOOL, DTYPES, F32, F64, I32, I64, DType, TensorType
+from nautilus_cli.ir.types import BOOL, DTYPES, F32, F64, I32, I64, U32, DType, TensorType
 from nautilus_cli.numerics.tolerance import FUNCTION_ULPS
 from nautilus_cli.ops.activations import GeluAttrs, IsInfAttrs, LeakyReluAttrs
+from nautilus_cli.ops.arg_key import KEYED, ArgIndexAttrs, ArgKeyAttrs
 from nautilus_cli.ops.arithmetic import ModAttrs
 from nautilus_cli.ops.cast import converted
 from nautilus_cli.ops.logical import BitShiftAttrs
@@ -25,6 +26,8 @@ from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator, Pointwise
 
 ATTRIBUTES: dict[str, tuple[Any, ...]] = {
+    "nautilus::ArgIndex": tuple(ArgIndexAttrs(last) for last in (0, 1)),
+    "nautilus::ArgKey": tuple(ArgKeyAttrs(is_min, last) for is_min in (0, 1) for last in (0, 1)),
     "BitShift": (BitShiftAttrs("LEFT"), BitShiftAttrs("RIGHT")),
     "Gelu": (GeluAttrs("none"), GeluAttrs("tanh")),
     "LeakyRelu": (LeakyReluAttrs(0.125),),
@@ -150,6 +153,8 @@ def _signatures(operator: Operator, attrs: Any) -> list[tuple[DType, ...]]:
     compute = [d for d in DTYPES.values() if d.compute == d]
     if operator.name == "Where":
         return [(BOOL, d, d) for d in compute]
+    if operator.name == "nautilus::ArgKey":
+        return [(d, U32) for d in compute if d in KEYED]
     if operator.name == "Pow":
         return [pair for pair in product((F32, F64, I32, I64), compute) if BOOL not in pair]
     count = 2 if isinstance(operator.lowering, Pointwise) and operator.lowering.fold else None

@@ -9,6 +9,8 @@ import numpy as np
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.types import DType
+from nautilus_cli.ops.arg_key import ArgIndexAttrs, ArgKeyAttrs
+from nautilus_cli.ops.registry import operators
 
 FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "add": np.add,
@@ -25,6 +27,8 @@ FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "less": np.less,
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,
+    "arg_key": lambda x, index, is_min, last: _operator("nautilus::ArgKey", ArgKeyAttrs(int(is_min), int(last)), x, index),
+    "arg_index": lambda key, last: _operator("nautilus::ArgIndex", ArgIndexAttrs(int(last)), key),
 }
 """Device functions that the cases use, by their names in core/math.cuh."""
 
@@ -37,6 +41,11 @@ COMBINERS: Mapping[str, Callable[..., np.ndarray]] = {
     "all": np.all,
 }
 """Combiners of core/reduce.cuh along an axis."""
+
+
+def _operator(name: str, attrs: object, *arrays: np.ndarray) -> np.ndarray:
+    """Return what an operator of our own computes: it has no other truth."""
+    return operators()[name].evaluate(attrs, arrays, 1)[0]
 
 
 def wide(dtype: DType) -> np.dtype:

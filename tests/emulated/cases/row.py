@@ -9,7 +9,7 @@ import numpy as np
 
 from nautilus_cli.ir.expression import Reduction, RowProgram
 from nautilus_cli.ir.index_map import compose, from_strides, identity, padded, permuted, regroup
-from nautilus_cli.ir.types import BOOL, F16, F32, F64, I32, I64, DType
+from nautilus_cli.ir.types import BOOL, F16, F32, F64, I32, I64, U8, U32, U64, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.row import FAMILY, Problem, Schedule
 from nautilus_cli.numerics import EXACT, derived
@@ -183,6 +183,41 @@ def combiners() -> list[Case]:
     return cases
 
 
+def arg_reductions() -> list[Case]:
+    """The place of the extreme value, by keys of value and place: ties, NaN, every way to share a row, 8-byte partial results."""
+    cases = []
+    schedules = (
+        ONE_THREAD,
+        _schedule(40, 8, 2),
+        _schedule(40, 64, 1),
+        _schedule(40, 4, 8, is_held=False),
+        _schedule(40, 2, 1, row_lanes=8),
+    )
+    for number, (storage, is_min, last) in enumerate(((F32, 0, 0), (F16, 1, 0), (F32, 1, 1), (I32, 0, 1), (U8, 1, 0))):
+        for place, schedule in enumerate(schedules):
+            rows, columns = 6, 40
+            name = f"arg-{storage}-{'min' if is_min else 'max'}-{'last' if last else 'first'}-{place}"
+            data = random(name, (rows, columns), storage)
+            data[1], data[2, 3], data[2, 39] = 0, data[2].max(), data[2].max()
+            if storage.is_float:
+                data[1, 7], data[3, 5], data[3, 30], data[4, 0], data[5, 11] = -0.0, np.nan, np.nan, -np.inf, np.inf
+            compute = storage.compute
+            term, finish, row = Steps(), Steps(), Steps()
+            flags = [term.constant(flag, compute) for flag in (is_min, last)]
+            x = term.load(0, storage, identity((rows, columns)))
+            key = term.apply("arg_key", x, term.load(1, U32, from_strides((rows, columns), (0, 1))), *flags, dtype=U64)
+            index = finish.apply("arg_index", finish.parameter(0, U64), finish.constant(last, U64), dtype=I64)
+            row.store(row.parameter(0, I64), 2, I64, identity((rows,)))
+            program = RowProgram((Reduction("max", term.expression(key), finish.expression(index), I64),), NOTHING, row.expression())
+            problem = Problem(rows=rows, columns=columns, row_major=True)
+            built = case(name, program, problem, schedule, [data, np.arange(columns, dtype=np.uint32)], [(rows, I64)])
+            choose = np.argmin if is_min else np.argmax
+            truth = columns - 1 - choose(data[:, ::-1], axis=1) if last else choose(data, axis=1)
+            np.testing.assert_array_equal(built.expected[2], truth, err_msg=f"{name} {number}")
+            cases.append(built)
+    return cases
+
+
 def long_rows() -> list[Case]:
     """Rows that no registers hold, shared by one thread, a warp, and many warps."""
     cases = []
@@ -244,7 +279,7 @@ def chosen() -> list[Case]:
     return cases
 
 
-PARTS: tuple[Callable[[], list[Case]], ...] = (softmaxes, outer_axes, layer_norms, combiners, long_rows, moved, chosen)
+PARTS: tuple[Callable[[], list[Case]], ...] = (softmaxes, outer_axes, layer_norms, combiners, arg_reductions, long_rows, moved, chosen)
 
 
 def cases() -> list[Case]:

@@ -335,6 +335,40 @@ NAUTILUS_DEVICE T where(bool condition, T a, T b) {
   return condition ? a : b;
 }
 
+// Order
+
+// Bits that order as values do: NaN is above everything, and zeros of either sign are equal.
+template <class T>
+NAUTILUS_DEVICE detail::Wrap<T> ordered_bits(T a) {
+  using Bits = detail::Wrap<T>;
+  constexpr Bits kTop = static_cast<Bits>(1) << (8 * sizeof(Bits) - 1);
+  if constexpr (detail::kIsFloat<T>) {
+    if (a != a) return static_cast<Bits>(~static_cast<Bits>(0));
+    const Bits bits = device::bit_cast<Bits>(a == static_cast<T>(0) ? static_cast<T>(0) : a);
+    return (bits & kTop) != 0 ? static_cast<Bits>(~bits) : bits | kTop;
+  } else if constexpr (detail::kIsSigned<T>) {
+    return static_cast<Bits>(a) ^ kTop;
+  } else {
+    return static_cast<Bits>(a);
+  }
+}
+
+// A value of up to 32 bits and its place in one number: the greatest belongs to the first, or last, of the greatest, or least, values,
+// and to a NaN where there is one.
+template <class T>
+NAUTILUS_DEVICE uint64 arg_key(T a, uint32 index, T is_min, T selects_last) {
+  static_assert(sizeof(T) <= 4, "half a key is for the place");
+  const uint32 bits = ordered_bits(a);
+  const uint32 rank = is_min != static_cast<T>(0) && a == a ? ~bits : bits;
+  return static_cast<uint64>(rank) << 32 | (selects_last != static_cast<T>(0) ? index : ~index);
+}
+
+// The place in a key of `arg_key`.
+NAUTILUS_DEVICE int64 arg_index(uint64 key, uint64 selects_last) {
+  const uint32 low = static_cast<uint32>(key);
+  return static_cast<int64>(selects_last != 0 ? low : ~low);
+}
+
 // Logic
 
 NAUTILUS_DEVICE bool logical_not(bool a) { return !a; }
