@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto
 
 from models import weightless
-from nautilus_cli.frontend import LoadedModel, load_model
+from nautilus_cli.frontend import load_model
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.ir.text import constants_by_key, parse_graph, print_graph
 from nautilus_cli.ir.types import I64
@@ -21,9 +20,9 @@ from nautilus_cli.numerics.tolerance import from_deviation
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.verifier import verify_graph
+from tests.support.hollow import hollow
 
 MODELS = Path(weightless.__file__).parent
-ITEM_BYTES = {TensorProto.FLOAT: 4, TensorProto.FLOAT16: 2}
 
 NODES = {
     "resnet50/dynamo": 122,
@@ -46,19 +45,6 @@ NODES = {
 
 VANISHED = {"Shape", "Size", "Identity", "Constant", "ConstantOfShape", "Range", "Equal", "LessOrEqual", "GreaterOrEqual", "Mod", "Floor"}
 """What exporters spell shapes, positions and masks with; nothing of it depends on a run-time value in these models."""
-
-
-def hollow(proto: ModelProto, folder: Path) -> LoadedModel:
-    """Load a graph whose dropped weights all read one sparse file of zeros, so that even gigabytes cost nothing."""
-    largest = 0
-    for tensor in proto.graph.initializer:
-        if tensor.dims and not tensor.raw_data and np.prod(tensor.dims) > weightless.KEEP_ELEMENTS:
-            tensor.data_location = TensorProto.EXTERNAL
-            tensor.external_data.add(key="location", value="zeros")
-            largest = max(largest, int(np.prod(tensor.dims)) * ITEM_BYTES[tensor.data_type])  # type: ignore[index]
-    with (folder / "zeros").open("wb") as file:
-        file.truncate(largest)
-    return load_model(proto, ExternalData(folder), "")
 
 
 @pytest.mark.parametrize("name", NODES)

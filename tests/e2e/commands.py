@@ -1,0 +1,91 @@
+"""The command line, called in this process or in one of its own, and what an error must look like."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from nautilus_cli.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+COMMAND = (sys.executable, "-m", "nautilus_cli.cli")
+
+_UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run gave."""
+
+    code: int
+    out: str
+    err: str
+
+    def done(self) -> Outcome:
+        """Return this, after checking that all went well."""
+        assert self.code == 0, self.err
+        return self
+
+    def refused(self, code: int) -> str:
+        """Return the error, after checking that it is one paragraph with this exit code and nothing else."""
+        assert self.code == code, self.err or self.out
+        assert self.out == ""
+        assert self.err.startswith("error: ")
+        assert self.err.endswith("\n")
+        said = self.err.removesuffix("\n")
+        assert "\n" not in said, "more than one paragraph"
+        assert not _UNPRINTABLE.search(said)
+        assert "Traceback" not in said
+        assert len(said) < 1000, "a paragraph that nobody reads"
+        return said.removeprefix("error: ")
+
+
+class Caller:
+    """Runs the command line in this process; what C++ code writes is captured too."""
+
+    def __init__(self, capture: pytest.CaptureFixture[str]) -> None:
+        self._capture = capture
+
+    def __call__(self, *arguments: str | os.PathLike[str]) -> Outcome:
+        self._capture.readouterr()
+        code = main([os.fspath(argument) for argument in arguments])
+        said = self._capture.readouterr()
+        return Outcome(code, said.out, said.err)
+
+
+def start(*arguments: str | os.PathLike[str], cwd: Path, **environment: str) -> subprocess.Popen[str]:
+    """Start the command line in a process group of its own, as a shell does."""
+    return subprocess.Popen(
+        [*COMMAND, *map(os.fspath, arguments)],
+        cwd=cwd,
+        env=child_environment(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finished(process: subprocess.Popen[str]) -> Outcome:
+    """Wait for a process."""
+    out, err = process.communicate(timeout=300)
+    return Outcome(process.returncode, out, err)
+
+
+def run(*arguments: str | os.PathLike[str], cwd: Path, **environment: str) -> Outcome:
+    """Run the command line in a process of its own."""
+    return finished(start(*arguments, cwd=cwd, **environment))
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """Return this process's environment with changes, so that the project is found from any folder."""
+    return {**os.environ, "PYTHONPATH": os.fspath(ROOT), **changes}
