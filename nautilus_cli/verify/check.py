@@ -1,4 +1,4 @@
-"""verify(): run a library and the reference on the same inputs, and compare what comes out."""
+"""verify(): run a library and a reference on the same inputs, and compare what comes out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from nautilus_cli.numerics import EXACT, Comparison, Tolerance, compare
 from nautilus_cli.numerics.propagation import ErrorEstimate, estimate
 from nautilus_cli.numerics.tolerance import from_deviation
 from nautilus_cli.verify import archive
-from nautilus_cli.verify.inputs import DrawnInput, Range, check_given, draw
-from nautilus_cli.verify.oracle import Oracle
+from nautilus_cli.verify.inputs import DrawnInput, Range, check_arrays, check_given, draw, without_bound
 from nautilus_cli.verify.report import InputSummary, Report
 
 Run = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -27,12 +26,27 @@ PerOutput = Mapping[str | None, float]
 """A number by output name; None is every other output's."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reference:
+    """What says which outputs are right.
+
+    Attributes:
+        name: what it is, in a few words.
+        run: returns the outputs for inputs, those included that the library has bound.
+    """
+
+    name: str
+    run: Run
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """On which inputs, and how closely.
 
     Attributes:
         inputs: an .npz file of inputs by name; None to draw them.
+        golden: an .npz file of the outputs expected, by name; None to ask onnxruntime.
+        save_inputs: .npz file to write the inputs to; None to keep none.
         seed: of drawn inputs.
         ranges: lowest and highest value drawn, by input name.
         rtol: relative tolerance by output. Where only one of both is given, the other stays as derived.
@@ -41,6 +55,8 @@ class Settings:
     """
 
     inputs: Path | None = None
+    golden: Path | None = None
+    save_inputs: Path | None = None
     seed: int = 0
     ranges: Mapping[str, Range] = field(default_factory=dict)
     rtol: PerOutput = field(default_factory=dict)
@@ -48,56 +64,117 @@ class Settings:
     constants: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
+class Checker:
+    """Holds a library against references, one set of inputs after another.
+
+    Args:
+        graph: the model as loaded by the frontend: says the inputs' types and uses, and which error to expect.
+        run: the library.
+        settings: tolerances, and what inputs are drawn.
+
+    Raises:
+        UsageError: a tolerance names no output.
+    """
+
+    def __init__(self, graph: Graph, run: Run, settings: Settings) -> None:
+        self._names = [name for name, _ in graph.outputs]
+        for option, values in (("--rtol", settings.rtol), ("--atol", settings.atol)):
+            for name in values:
+                if name is not None and name not in self._names:
+                    raise UsageError(f"there is no output {quoted(name)}", where=option, hint=nearest(name, self._names))
+        self._run, self._settings = run, settings
+        self._estimates = dict(zip(self._names, estimate(graph), strict=True))
+
+    def check(self, inputs: Mapping[str, DrawnInput], reference: Reference, *, seed: int | None = None) -> Report:
+        """Run the library and the reference, and compare what comes out.
+
+        Raises:
+            ModelError: onnxruntime cannot run the model.
+            VerificationError: the library's outputs are not the model's at all: another name, element type or shape.
+        """
+        arrays = {name: drawn.array for name, drawn in inputs.items()}
+        expected = reference.run({**self._settings.constants, **arrays})
+        actual = dict(self._run(arrays))
+        return Report(
+            reference=reference.name,
+            seed=seed,
+            inputs=tuple(
+                InputSummary(name=name, dtype=i.array.dtype.name, shape=i.array.shape, values=i.description) for name, i in inputs.items()
+            ),
+            comparisons={name: self._compared(name, actual, expected[name]) for name in self._names},
+            estimates=self._estimates,
+            notes=tuple(_notes(expected, self._names)),
+            actual={name: actual[name] for name in self._names},
+        )
+
+    def _compared(self, name: str, actual: dict[str, np.ndarray], expected: np.ndarray) -> Comparison:
+        return _compared(name, actual, expected, _tolerance(name, expected, self._estimates[name], self._settings))
+
+
 def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | None = None) -> Report:
-    """Compare a library with onnxruntime.
+    """Compare a library with onnxruntime, or with outputs in a file.
 
     Args:
         model: the ONNX file, or its bytes.
-        graph: the same as loaded by the frontend: says the inputs' types and uses, and which error to expect.
+        graph: the same as loaded by the frontend.
         run: the library.
-        settings: inputs and tolerances.
+        settings: inputs, tolerances, and the file.
 
     Raises:
-        UsageError: a setting names what the model does not have, or given inputs do not fit.
-        FileError: the inputs cannot be read.
+        UsageError: a setting names what the model does not have, or given inputs or outputs do not fit.
+        FileError: a file cannot be read.
         ModelError: onnxruntime cannot run the model.
         VerificationError: the library's outputs are not the model's at all: another name, element type or shape.
     """
     settings = Settings() if settings is None else settings
-    names = [name for name, _ in graph.outputs]
-    for option, values in (("--rtol", settings.rtol), ("--atol", settings.atol)):
-        for name in values:
-            if name is not None and name not in names:
-                raise UsageError(f"there is no output {quoted(name)}", where=option, hint=nearest(name, names))
-    inputs = _inputs(graph, settings)
-    arrays = {name: drawn.array for name, drawn in inputs.items()}
-    oracle = Oracle(model)
-    needed = {name: array for name, array in {**arrays, **settings.constants}.items() if name in oracle.inputs}
-    expected = oracle.run(needed)
-    actual = dict(run(arrays))
-    estimates = dict(zip(names, estimate(graph), strict=True))
-    comparisons = {
-        name: _compared(name, actual, expected[name], _tolerance(name, expected[name], estimates[name], settings)) for name in names
-    }
-    return Report(
-        reference=oracle.name,
-        seed=None if settings.inputs else settings.seed,
-        inputs=tuple(
-            InputSummary(name=name, dtype=i.array.dtype.name, shape=i.array.shape, values=i.description) for name, i in inputs.items()
-        ),
-        comparisons=comparisons,
-        estimates=estimates,
-        notes=tuple(_notes(expected, names)),
-        actual={name: actual[name] for name in names},
-    )
+    checker = Checker(graph, run, settings)
+    inputs = given_or_drawn(graph, settings)
+    reference = oracle(model) if settings.golden is None else golden(settings.golden, graph)
+    if settings.save_inputs is not None:
+        archive.write(settings.save_inputs, {name: drawn.array for name, drawn in inputs.items()})
+    return checker.check(inputs, reference, seed=None if settings.inputs else settings.seed)
 
 
-def _inputs(graph: Graph, settings: Settings) -> dict[str, DrawnInput]:
-    """Return the inputs, from the file or drawn."""
+def oracle(model: Path | bytes) -> Reference:
+    """Return onnxruntime with a model; errors as those of `oracle.Oracle`."""
+    from nautilus_cli.verify.oracle import Oracle  # here: outputs in a file are compared where there is no onnxruntime
+
+    session = Oracle(model)
+    return Reference(name=session.name, run=lambda inputs: session.run({name: inputs[name] for name in session.inputs if name in inputs}))
+
+
+def golden(path: Path, graph: Graph) -> Reference:
+    """Return the outputs in an .npz file as a reference.
+
+    Raises:
+        FileError: the file cannot be read.
+        UsageError: an array is missing, unknown, or of another element type or shape.
+    """
+    types = {name: value.type for name, value in graph.outputs}
+    return known(f"golden file {path.name}", check_arrays(archive.read(path), types, str(path), "output"))
+
+
+def known(name: str, outputs: Mapping[str, np.ndarray]) -> Reference:
+    """Return outputs, whatever the inputs, as a reference."""
+    return Reference(name=name, run=lambda _: outputs)
+
+
+def given_or_drawn(graph: Graph, settings: Settings) -> dict[str, DrawnInput]:
+    """Return the inputs, from the file or drawn.
+
+    Raises:
+        FileError: the file cannot be read.
+        UsageError: given inputs do not fit, or a range names no input.
+    """
     if settings.inputs is None:
         return draw(graph, settings.seed, settings.ranges)
-    given = check_given(archive.read(settings.inputs), graph, str(settings.inputs))
-    return {name: DrawnInput(array=array, description="given") for name, array in given.items()}
+    where = str(settings.inputs)
+    return as_given(check_given(without_bound(archive.read(settings.inputs), settings.constants, where), graph, where))
+
+
+def as_given(arrays: Mapping[str, np.ndarray]) -> dict[str, DrawnInput]:
+    """Return arrays from a file as inputs."""
+    return {name: DrawnInput(array=array, description="given") for name, array in arrays.items()}
 
 
 def _tolerance(name: str, expected: np.ndarray, expected_error: ErrorEstimate, settings: Settings) -> Tolerance:
@@ -120,7 +197,7 @@ def _compared(name: str, actual: dict[str, np.ndarray], expected: np.ndarray, to
     found = actual[name]
     if found.dtype != expected.dtype or found.shape != expected.shape:
         wanted = f"{expected.dtype.name}{list(expected.shape)}"
-        raise VerificationError(f"output {quoted(name)} is {found.dtype.name}{list(found.shape)}; onnxruntime's is {wanted}", hint=hint)
+        raise VerificationError(f"output {quoted(name)} is {found.dtype.name}{list(found.shape)}; the reference's is {wanted}", hint=hint)
     return compare(found, expected, tolerance)
 
 
@@ -132,7 +209,7 @@ def _notes(expected: Mapping[str, np.ndarray], names: list[str]) -> list[str]:
         if not dtype_of(values).is_float or values.size == 0:
             continue
         finite = np.isfinite(values)
-        output = f"onnxruntime's output {quoted(name)}"
+        output = f"the reference's output {quoted(name)}"
         if not finite.any():
             notes.append(f"{output} has no finite element: a match says little. Other inputs (--inputs, --range) may help.")
         elif not finite.all():

@@ -131,6 +131,27 @@ def check_given(given: Mapping[str, np.ndarray], graph: Graph, where: str) -> di
     return check_arrays(given, {name: value.type for name, value in graph.inputs}, where)
 
 
+def without_bound(given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
+    """Return arrays given for a model's inputs without those that the library has bound, after comparing them with it.
+
+    Raises:
+        UsageError: one is given another value than it is bound to.
+    """
+    for name, constant in constants.items():
+        if name in given and not np.array_equal(given[name].ravel(), constant.ravel()):
+            raise UsageError(
+                f"input {quoted(name)} is {_few(given[name])}; the library has it bound to {_few(constant)}",
+                where=where,
+                hint="Leave it out, or compile with another --bind.",
+            )
+    return {name: array for name, array in given.items() if name not in constants}
+
+
+def _few(array: np.ndarray) -> str:
+    """Return the first elements as text."""
+    return ", ".join(str(element) for element in array.ravel()[:4]) + (", …" if array.size > 4 else "")
+
+
 def check_arrays(
     given: Mapping[str, np.ndarray], types: Mapping[str, TensorType], where: str, kind: str = "input"
 ) -> dict[str, np.ndarray]:

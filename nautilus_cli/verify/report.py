@@ -79,7 +79,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return the report as text: sorted keys, no time and no path, so that the same run gives the same bytes."""
-        return json.dumps(self.to_data(), indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+        return _text(self.to_data())
 
 
 def report_path(library: Path) -> Path:
@@ -87,8 +87,8 @@ def report_path(library: Path) -> Path:
     return library.with_suffix(".verify.json")
 
 
-def write(report: Report, path: Path) -> None:
-    """Write the JSON form: beside PATH, then renamed.
+def write(data: Mapping[str, Any], path: Path) -> None:
+    """Write a report's data, or that of several cases, as JSON: beside PATH, then renamed.
 
     Raises:
         FileError: it cannot be written.
@@ -97,7 +97,7 @@ def write(report: Report, path: Path) -> None:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(report.to_json())
+                file.write(_text(data))
             Path(beside).chmod(0o644)
             os.replace(beside, path)
         except BaseException:
@@ -105,6 +105,10 @@ def write(report: Report, path: Path) -> None:
             raise
     except OSError as error:
         raise FileError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+
+
+def _text(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _output_data(name: str, comparison: Comparison, estimate: ErrorEstimate, actual: np.ndarray) -> dict[str, Any]:
