@@ -43,13 +43,30 @@ class Comparison(Protocol):
     def is_match(self) -> bool: ...
 
 
+class CaseResult(Protocol):
+    """Of one case of a dataset."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def comparisons(self) -> Mapping[str, Comparison]: ...
+    @property
+    def is_match(self) -> bool: ...
+
+
 class VerifyResult(Protocol):
-    """Of driver.verify: the target that ran, and each output's comparison by name, in the model's order."""
+    """Of driver.verify: the target that ran, and each output's comparison by name, in the model's order; of a dataset the worst."""
 
     @property
     def target(self) -> str: ...
     @property
+    def reference(self) -> str: ...
+    @property
     def comparisons(self) -> Mapping[str, Comparison]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+    @property
+    def cases(self) -> Sequence[CaseResult]: ...
 
 
 class CompileResult(Protocol):

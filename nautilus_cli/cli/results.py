@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from nautilus_cli.cli.result_types import CompileResult, InspectResult, TuneResult, VerifyResult
+from nautilus_cli.cli.result_types import Comparison, CompileResult, InspectResult, TuneResult, VerifyResult
 from nautilus_cli.cli.settings import Settings
 from nautilus_cli.cli.text import printable, size, table, to_json
 from nautilus_cli.errors import VerificationError
@@ -21,7 +21,7 @@ def show_notes(notes: Sequence[str], settings: Settings) -> None:
 
 
 def show_verification(result: VerifyResult, as_json: bool) -> None:
-    """Print the table of a verification."""
+    """Print the table of a verification; of a dataset the worst case of each output, then the cases that fail."""
     if as_json:
         click.echo(to_json(verification_data(result)))
         return
@@ -42,34 +42,51 @@ def show_verification(result: VerifyResult, as_json: bool) -> None:
         for name, found in result.comparisons.items()
     ]
     click.echo(table(columns, rows))
+    if result.cases:
+        failed = [case.name for case in result.cases if not case.is_match]
+        verdict = f"{len(failed)} failed: {_list(failed)}" if failed else "all match"
+        click.echo(printable(f"{len(result.cases)} cases against {result.reference}, each output's worst above; {verdict}"))
 
 
 def _counts(actual: int, expected: int) -> str:
     return str(actual) if actual == expected else f"{actual} for {expected}"
 
 
+def _list(names: Sequence[str], limit: int = 10) -> str:
+    return ", ".join(names[:limit]) + (f", and {len(names) - limit} more" if len(names) > limit else "")
+
+
 def verification_data(result: VerifyResult) -> dict[str, Any]:
     """Return a verification as data."""
-    return {
+    data = {
         "target": result.target,
+        "reference": result.reference,
         "match": all(found.is_match for found in result.comparisons.values()),
-        "outputs": [
-            {
-                "name": name,
-                "elements": found.elements,
-                "max_abs": found.max_abs,
-                "max_rel": found.max_rel,
-                "cosine": found.cosine,
-                "nan": {"actual": found.actual_nan, "expected": found.expected_nan},
-                "inf": {"actual": found.actual_inf, "expected": found.expected_inf},
-                "rtol": found.tolerance.rtol,
-                "atol": found.tolerance.atol,
-                "failures": found.failures,
-                "match": found.is_match,
-            }
-            for name, found in result.comparisons.items()
-        ],
+        "outputs": _outputs_data(result.comparisons),
+        "notes": result.notes,
     }
+    if result.cases:
+        data["cases"] = [{"name": c.name, "match": c.is_match, "outputs": _outputs_data(c.comparisons)} for c in result.cases]
+    return data
+
+
+def _outputs_data(comparisons: Mapping[str, Comparison]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "elements": found.elements,
+            "max_abs": found.max_abs,
+            "max_rel": found.max_rel,
+            "cosine": found.cosine,
+            "nan": {"actual": found.actual_nan, "expected": found.expected_nan},
+            "inf": {"actual": found.actual_inf, "expected": found.expected_inf},
+            "rtol": found.tolerance.rtol,
+            "atol": found.tolerance.atol,
+            "failures": found.failures,
+            "match": found.is_match,
+        }
+        for name, found in comparisons.items()
+    ]
 
 
 def require_match(result: VerifyResult) -> None:
@@ -80,7 +97,7 @@ def require_match(result: VerifyResult) -> None:
     """
     failed = [name for name, found in result.comparisons.items() if not found.is_match]
     if failed:
-        count = f"{len(failed)} of {len(result.comparisons)} outputs differ from onnxruntime's by more than the tolerance"
+        count = f"{len(failed)} of {len(result.comparisons)} outputs differ by more than the tolerance from those of {result.reference}"
         raise VerificationError(f"{count}: {', '.join(failed)}.", hint="An element fails only if it exceeds both tolerances.")
 
 

@@ -43,21 +43,29 @@ class VerifyOptions:
         model: the ONNX file.
         library: the shared library compiled from it.
         inputs: an .npz file of inputs by name; None for seeded ones.
+        golden: an .npz file of the outputs expected, by name; None to ask onnxruntime.
+        dataset: a folder of inputs, and of the outputs expected where it holds them, in place of `inputs` and `golden`.
         seed: of the inputs that are drawn.
         ranges: lowest and highest value drawn, by input name.
         rtol: relative tolerance by output name; None is every other output's. Outputs without one get the derived tolerance.
         atol: absolute tolerance, likewise.
+        save_inputs: .npz file to write the inputs to; None to keep none.
         save_outputs: .npz file to write the library's outputs to; None to keep none.
+        device: number of the GPU.
     """
 
     model: Path
     library: Path
     inputs: Path | None = None
+    golden: Path | None = None
+    dataset: Path | None = None
     seed: int = 0
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rtol: Mapping[str | None, float] = field(default_factory=dict)
     atol: Mapping[str | None, float] = field(default_factory=dict)
+    save_inputs: Path | None = None
     save_outputs: Path | None = None
+    device: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,19 +1,38 @@
-"""verify(): a library against onnxruntime."""
+"""verify(): a library against onnxruntime, or against outputs that are known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from nautilus_cli.artifact import manifest
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
-from nautilus_cli.errors import FileError
-from nautilus_cli.frontend.load import LoadedModel, load
+from nautilus_cli.driver.origin import origin
+from nautilus_cli.errors import UsageError
+from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
-from nautilus_cli.verify import archive, check, report
+from nautilus_cli.verify import archive, check, dataset, report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """What was found for one case of a dataset.
+
+    Attributes:
+        name: of its file or folder.
+        comparisons: of each output, in ONNX order.
+    """
+
+    name: str
+    comparisons: Mapping[str, Comparison]
+
+    @property
+    def is_match(self) -> bool:
+        """Whether every output matches."""
+        return all(found.is_match for found in self.comparisons.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,15 +41,19 @@ class VerifyResult:
 
     Attributes:
         target: what the library ran on.
-        comparisons: of each output, in ONNX order.
+        reference: what it was compared with.
+        comparisons: of each output, in ONNX order; of several cases the worst.
         report: the verdict's file, beside the library.
         notes: sentences for the user.
+        cases: of a dataset; empty where there is none.
     """
 
     target: str
+    reference: str
     comparisons: Mapping[str, Comparison]
     report: Path
     notes: tuple[str, ...] = ()
+    cases: tuple[CaseResult, ...] = ()
 
 
 def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
@@ -39,34 +62,94 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
     Raises:
         NautilusError: the subclass says what failed. A mismatch is a result, not an error.
     """
+    _require_one_source(options)
     progress("reading the model", 0, 1)
-    with load_library(options.library) as library:
-        content = manifest.read(manifest.manifest_path(options.library), digest=library.info.manifest_sha256)
-        shapes = {tensor.name: tensor.shape for tensor in library.inputs}
-        model = load(options.model, shapes=shapes, bindings=content["bindings"])
-        if model.sha256 != library.info.model_sha256:
-            raise FileError("was compiled from another model", where=str(options.library), hint=f"Compile {options.model.name} again.")
-        return verify_loaded(model, library, options, progress)
+    with load_library(options.library, device=options.device) as library:
+        return verify_loaded(origin(library, options.model), library, options, progress)
+
+
+def _require_one_source(options: VerifyOptions) -> None:
+    """Refuse options that a dataset answers already."""
+    given = {
+        "--inputs": options.inputs,
+        "--golden": options.golden,
+        "--range": options.ranges,
+        "--save-inputs": options.save_inputs,
+        "--save-outputs": options.save_outputs,
+    }
+    for option, value in given.items():
+        if options.dataset is not None and value:
+            raise UsageError("a dataset says what goes in and comes out", where=option, hint="Leave out this option, or --dataset.")
 
 
 def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
-    """Compare a loaded library with onnxruntime, and write the verdict beside it."""
-    progress("comparing with onnxruntime", 0, 1)
+    """Compare a loaded library with a reference, and write the verdict beside it."""
     settings = check.Settings(
         inputs=options.inputs,
+        golden=options.golden,
+        save_inputs=options.save_inputs,
         seed=options.seed,
         ranges=options.ranges,
         rtol=options.rtol,
         atol=options.atol,
         constants=model.constants,
     )
+    if options.dataset is not None:
+        return _verify_dataset(model, library, options, settings, options.dataset, progress)
+    progress("comparing with onnxruntime" if options.golden is None else f"comparing with {options.golden.name}", 0, 1)
     found = check.verify(options.model, model.graph, library, settings)
-    report.write(found, report.report_path(options.library))
+    report.write(found.to_data(), report.report_path(options.library))
     if options.save_outputs is not None:
         archive.write(options.save_outputs, found.actual)
     return VerifyResult(
         target=library.info.target,
+        reference=found.reference,
         comparisons=found.comparisons,
         report=report.report_path(options.library),
         notes=found.notes,
     )
+
+
+def _verify_dataset(
+    model: LoadedModel, library: Library, options: VerifyOptions, settings: check.Settings, folder: Path, progress: Progress
+) -> VerifyResult:
+    """Compare on each case of a folder: with the outputs that it holds, else with onnxruntime."""
+    checker = check.Checker(model.graph, library, settings)
+    found = dataset.places(folder)
+    oracle: check.Reference | None = None
+    cases: list[CaseResult] = []
+    data: list[dict[str, Any]] = []
+    notes: dict[str, None] = {}
+    references: dict[str, None] = {}
+    for number, place in enumerate(found):
+        progress(f"comparing {place.name}", number, len(found))
+        case = dataset.read_case(place, model.graph, model.constants)
+        if case.expected is None:
+            oracle = reference = oracle or check.oracle(options.model)
+        else:
+            reference = check.known(f"dataset {folder.name}", case.expected)
+        one = checker.check(check.as_given(case.inputs), reference)
+        cases.append(CaseResult(name=case.name, comparisons=one.comparisons))
+        data.append({"case": case.name, **one.to_data()})
+        notes.update(dict.fromkeys(f"{case.name}: {note}" for note in one.notes))
+        references[one.reference] = None
+    path = report.report_path(options.library)
+    report.write({"schema": report.SCHEMA, "match": all(case.is_match for case in cases), "cases": data}, path)
+    return VerifyResult(
+        target=library.info.target,
+        reference=" and ".join(references),
+        comparisons=_worst(cases),
+        report=path,
+        notes=tuple(notes),
+        cases=tuple(cases),
+    )
+
+
+def _worst(cases: Iterable[CaseResult]) -> dict[str, Comparison]:
+    """Return for each output the comparison with the most failures, of those the one with the greatest error."""
+    worst: dict[str, Comparison] = {}
+    for case in cases:
+        for name, found in case.comparisons.items():
+            if name not in worst or (found.failures, found.max_abs) > (worst[name].failures, worst[name].max_abs):
+                worst[name] = found
+    return worst

@@ -63,7 +63,8 @@ def failing(**changes: Any) -> SimpleNamespace:
 
 
 def verification(**comparisons: Any) -> SimpleNamespace:
-    return SimpleNamespace(target="emulated", comparisons=comparisons or {"y": comparison()})
+    found = comparisons or {"y": comparison()}
+    return SimpleNamespace(target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=())
 
 
 def compilation(**changes: Any) -> SimpleNamespace:

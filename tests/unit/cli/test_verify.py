@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 from nautilus_cli import driver
 
@@ -13,7 +14,8 @@ from .conftest import Run, comparison, failing, verification
 
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("verify", verification())
-    arguments = "m.onnx libm.so --inputs x.npz --seed 7 --range ids=0..30521 --rtol 1e-3 --rtol y=1e-2 --atol z=0 --save-outputs y.npz"
+    arguments = "m.onnx libm.so --inputs x.npz --seed 7 --range ids=0..30521 --rtol 1e-3 --rtol y=1e-2 --atol z=0 --save-outputs y.npz "
+    arguments += "--golden g.npz --dataset data --save-inputs s.npz --device 1"
     assert run("verify", *arguments.split()).code == 0
     assert calls == [
         driver.VerifyOptions(
@@ -25,6 +27,10 @@ def test_options_reach_driver(run: Run, answer) -> None:
             rtol={None: 1e-3, "y": 1e-2},
             atol={"z": 0.0},
             save_outputs=Path("y.npz"),
+            golden=Path("g.npz"),
+            dataset=Path("data"),
+            save_inputs=Path("s.npz"),
+            device=1,
         )
     ]
 
@@ -62,3 +68,37 @@ def test_json_has_no_number_that_json_lacks(run: Run, answer) -> None:
 def test_a_name_cannot_drive_the_terminal(run: Run, answer) -> None:
     answer("verify", verification(**{"\x1b[2Jy\n": comparison()}))
     assert "\\x1b[2Jy\\n " in run("verify", "m.onnx", "libm.so").out
+
+
+def test_notes_are_shown(run: Run, answer) -> None:
+    result = verification()
+    result.notes = ("the output is nothing but NaN.",)
+    answer("verify", result)
+    assert run("verify", "m.onnx", "libm.so").err == "note: the output is nothing but NaN.\n"
+
+
+def dataset() -> SimpleNamespace:
+    result = verification(y=failing())
+    good, bad = ({"y": comparison()}, {"y": failing()})
+    names = ("a.npz", "b\x1b.npz")
+    result.cases = tuple(
+        SimpleNamespace(name=n, comparisons=c, is_match=m) for n, c, m in zip(names, (good, bad), (True, False), strict=True)
+    )
+    return result
+
+
+def test_a_dataset_says_which_cases_failed(run: Run, answer) -> None:
+    answer("verify", dataset())
+    done = run("verify", "m.onnx", "libm.so")
+    assert done.code == 6
+    assert done.out.splitlines()[-1] == "2 cases against onnxruntime 1.2.3, each output's worst above; 1 failed: b\\x1b.npz"
+
+
+def test_a_dataset_as_data(run: Run, answer) -> None:
+    answer("verify", dataset())
+    data = json.loads(run("verify", "m.onnx", "libm.so", "--json").out)
+    assert [(case["name"], case["match"], case["outputs"][0]["failures"]) for case in data["cases"]] == [
+        ("a.npz", True, 0),
+        ("b\x1b.npz", False, 3),
+    ]
+    assert data["reference"] == "onnxruntime 1.2.3"
