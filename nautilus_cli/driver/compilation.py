@@ -22,6 +22,7 @@ from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
+from nautilus_cli.verify import report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         tools=tool_versions(target.is_emulated),
         producer=__version__,
     )
+    report.discard(report.report_path(options.output))
 
     notes = (*selection.notes, *choose.notes)
     verification = None

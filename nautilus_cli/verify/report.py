@@ -107,6 +107,18 @@ def write(data: Mapping[str, Any], path: Path) -> None:
         raise FileError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
 
 
+def discard(path: Path) -> None:
+    """Remove a verdict, where there is one: it is of a library that is no more.
+
+    Raises:
+        FileError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot be removed: {error.strerror or error}", where=str(path)) from error
+
+
 def _text(data: Mapping[str, Any]) -> str:
     return json.dumps(data, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
