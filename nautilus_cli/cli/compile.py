@@ -6,14 +6,19 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import graph_options, jobs_option, json_option, model_argument
+from nautilus_cli.cli.options import byte_count, graph_options, jobs_option, json_option, model_argument, target_device_option
 from nautilus_cli.cli.settings import Settings, common_options
 
 
 @click.command("compile", short_help="Compile a model to one shared library.")
 @model_argument
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="LIB.so", help="The library to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="LIB.so", help="The library to write.  [required]")
 @graph_options
+@target_device_option
+@click.option(
+    "--max-memory", type=byte_count, metavar="SIZE", help="Refuse to build what needs more device memory, in bytes or for example 1GiB."
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan, its launches and its memory; build and write nothing.")
 @click.option("--save-temps", type=click.Path(path_type=Path), metavar="DIR", help="Keep kernel texts, images and compiler logs there.")
 @jobs_option
 @click.option(
@@ -25,10 +30,14 @@ from nautilus_cli.cli.settings import Settings, common_options
 def command(
     settings: Settings,
     model: Path,
-    output: Path,
+    output: Path | None,
     target: str | None,
     shapes: dict[str, tuple[int, ...]],
     bindings: dict[str, str],
+    outputs: tuple[str, ...],
+    device: int | None,
+    max_memory: int | None,
+    dry_run: bool,
     save_temps: Path | None,
     jobs: int | None,
     verify: bool,
@@ -40,10 +49,31 @@ def command(
     """
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
-    from nautilus_cli.cli.results import require_match, show_compilation, show_notes
+    from nautilus_cli.cli.results import require_match, show_compilation, show_inspection, show_notes
 
+    if dry_run:
+        preview_options = driver.PreviewOptions(
+            model=model, target=target, shapes=shapes, bindings=bindings, outputs=outputs, max_memory_bytes=max_memory, device=device
+        )
+        with ProgressLine(settings) as progress:
+            planned = driver.preview(preview_options, progress=progress)
+        show_notes(planned.notes, settings)
+        show_inspection(planned, as_json)
+        return
+    if output is None:
+        raise click.MissingParameter(param_hint="'-o' / '--output'", param_type="option")
     options = driver.CompileOptions(
-        model=model, output=output, target=target, shapes=shapes, bindings=bindings, save_temps=save_temps, jobs=jobs, verify=verify
+        model=model,
+        output=output,
+        target=target,
+        shapes=shapes,
+        bindings=bindings,
+        outputs=outputs,
+        max_memory_bytes=max_memory,
+        device=device,
+        save_temps=save_temps,
+        jobs=jobs,
+        verify=verify,
     )
     with ProgressLine(settings) as progress:
         result = driver.compile(options, progress=progress)

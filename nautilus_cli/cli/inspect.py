@@ -23,6 +23,7 @@ def command(
     target: str | None,
     shapes: dict[str, tuple[int, ...]],
     bindings: dict[str, str],
+    outputs: tuple[str, ...],
     explain: str | None,
     as_json: bool,
 ) -> None:
@@ -31,7 +32,7 @@ def command(
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_inspection
 
-    options = driver.InspectOptions(path=path, target=target, shapes=shapes, bindings=bindings, explain=explain)
+    options = driver.InspectOptions(path=path, target=target, shapes=shapes, bindings=bindings, outputs=outputs, explain=explain)
     with ProgressLine(settings) as progress:
         result = driver.inspect(options, progress=progress)
     show_inspection(result, as_json)

@@ -22,6 +22,7 @@ _SHAPE = re.compile(r"(?P<name>.+)[=:](?P<dims>(?:\d+(?:x\d+)*)?)", re.DOTALL)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+)=(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})", re.DOTALL)
 _BINDING = re.compile(r"(?P<name>.+)=(?P<value>[^=]+)", re.DOTALL)
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?i?b?)", re.IGNORECASE)
 _TOLERANCE = re.compile(rf"(?:(?P<name>.+)=)?(?P<value>{_NUMBER})", re.DOTALL)
 
 
@@ -61,6 +62,18 @@ def tolerance(value: str) -> tuple[str | None, float]:
     return found["name"], number
 
 
+def byte_count(value: str) -> int:
+    """Return the bytes of `1500000`, `1.5MB` (10^6) or `1GiB` (2^30)."""
+    found = _SIZE.fullmatch(value.strip())
+    unit = found["unit"].lower() if found else "?"
+    factors = {"": 1, "b": 1}
+    for power, letter in enumerate("kmgt", start=1):
+        factors |= {f"{letter}b": 1000**power, f"{letter}ib": 1024**power}
+    if not found or unit not in factors:
+        raise click.BadParameter(f"'{value}' is not a size. Write bytes, or a number with kB, MB, GB, KiB, MiB or GiB, for example 1GiB.")
+    return int(float(found["number"]) * factors[unit]) if "." in found["number"] else int(found["number"]) * factors[unit]
+
+
 def target(value: str) -> str:
     """Return the name of a target, checked: find_target raises UsageError, which lists the nearest."""
     return find_target(value).name
@@ -82,7 +95,13 @@ def model_argument(command: Command) -> Command:
 
 
 def graph_options(command: Command) -> Command:
-    """Add --target, --shape and --bind, as `target`, `shapes` and `bindings`."""
+    """Add --target, --shape, --bind and --outputs, as `target`, `shapes`, `bindings` and `outputs`."""
+    command = click.option(
+        "--outputs",
+        multiple=True,
+        metavar="NAME",
+        help="A tensor to give out in place of the model's outputs; once for each, and what only the rest needs is left out.",
+    )(command)
     command = click.option(
         "--bind",
         "bindings",
@@ -117,9 +136,16 @@ def library_argument(command: Command) -> Command:
     return click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so")(command)
 
 
-def device_option(help_text: str = "Number of the GPU to run on.") -> Callable[[Command], Command]:
-    """Add --device, as `device`."""
-    return click.option("--device", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help=help_text)
+def device_option(command: Command) -> Command:
+    """Add --device, as `device`; 0 by default."""
+    number = click.IntRange(min=0)
+    return click.option("--device", type=number, default=0, show_default=True, metavar="N", help="Number of the GPU to run on.")(command)
+
+
+def target_device_option(command: Command) -> Command:
+    """Add --device for what chooses a target, as `device`; None by default."""
+    help_text = "Number of the GPU that decides the default target, and that is run on. Default: the first that fits."
+    return click.option("--device", type=click.IntRange(min=0), metavar="N", help=help_text)(command)
 
 
 def seed_option(what: str) -> Callable[[Command], Command]:

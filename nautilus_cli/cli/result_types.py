@@ -171,6 +171,17 @@ class Section(Protocol):
     def rows(self) -> Sequence[Sequence[str]]: ...
 
 
+class PlanResult(Protocol):
+    """Of driver.preview: what driver.inspect gives, and notes."""
+
+    @property
+    def sections(self) -> Sequence[Section]: ...
+    @property
+    def data(self) -> Mapping[str, Any]: ...
+    @property
+    def notes(self) -> Sequence[str]: ...
+
+
 class InspectResult(Protocol):
     """Of driver.inspect: for people, and the same as data."""
 

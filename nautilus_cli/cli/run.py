@@ -14,7 +14,7 @@ from nautilus_cli.cli.settings import Settings, common_options
 @library_argument
 @click.option("--inputs", type=click.Path(path_type=Path), metavar="X.npz", help="An array for each input, by name.")
 @click.option("--outputs", type=click.Path(path_type=Path), metavar="Y.npz", help="Write the outputs there, by name.")
-@device_option()
+@device_option
 @json_option
 @common_options
 @click.pass_obj

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import graph_options, jobs_option, json_option, model_argument, seed_option
+from nautilus_cli.cli.options import graph_options, jobs_option, json_option, model_argument, seed_option, target_device_option
 from nautilus_cli.cli.settings import Settings, common_options
 
 
@@ -14,6 +14,7 @@ from nautilus_cli.cli.settings import Settings, common_options
 @model_argument
 @click.option("--trials", type=click.IntRange(min=1), required=True, metavar="N", help="Schedules to try for each distinct problem.")
 @graph_options
+@target_device_option
 @jobs_option
 @seed_option("the search")
 @json_option
@@ -26,6 +27,8 @@ def command(
     target: str | None,
     shapes: dict[str, tuple[int, ...]],
     bindings: dict[str, str],
+    outputs: tuple[str, ...],
+    device: int | None,
     jobs: int | None,
     seed: int,
     as_json: bool,
@@ -38,7 +41,9 @@ def command(
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_notes, show_tuning
 
-    options = driver.TuneOptions(model=model, trials=trials, target=target, shapes=shapes, bindings=bindings, jobs=jobs, seed=seed)
+    options = driver.TuneOptions(
+        model=model, trials=trials, target=target, shapes=shapes, bindings=bindings, outputs=outputs, device=device, jobs=jobs, seed=seed
+    )
     with ProgressLine(settings) as progress:
         result = driver.tune(options, progress=progress)
     show_notes(result.notes, settings)

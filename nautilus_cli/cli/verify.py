@@ -34,7 +34,7 @@ from nautilus_cli.cli.settings import Settings, common_options
 @tolerance_options
 @click.option("--save-inputs", type=click.Path(path_type=Path), metavar="X.npz", help="Keep the inputs there.")
 @click.option("--save-outputs", type=click.Path(path_type=Path), metavar="Y.npz", help="Keep the library's outputs there.")
-@device_option()
+@device_option
 @json_option
 @common_options
 @click.pass_obj

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.compilation import CompileResult, compile
     from nautilus_cli.driver.inspection import InspectResult, inspect
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
+    from nautilus_cli.driver.planning import PreviewOptions, preview
     from nautilus_cli.driver.running import RunOptions, RunResult, run
     from nautilus_cli.driver.tuning import TuneResult, tune
     from nautilus_cli.driver.verification import VerifyResult, verify
@@ -21,6 +22,7 @@ __all__ = [
     "CompileResult",
     "InspectOptions",
     "InspectResult",
+    "PreviewOptions",
     "Progress",
     "RunOptions",
     "RunResult",
@@ -30,6 +32,7 @@ __all__ = [
     "VerifyResult",
     "compile",
     "inspect",
+    "preview",
     "run",
     "tune",
     "verify",
@@ -39,6 +42,7 @@ _MODULES = {
     "compilation": ("CompileResult", "compile"),
     "inspection": ("InspectResult", "inspect"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),
+    "planning": ("PreviewOptions", "preview"),
     "running": ("RunOptions", "RunResult", "run"),
     "tuning": ("TuneResult", "tune"),
     "verification": ("VerifyResult", "verify"),

@@ -10,6 +10,7 @@ from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.codegen.render import Rendered, render
+from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.selection import select
 from nautilus_cli.driver.temporaries import save_temporaries
@@ -60,17 +61,18 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     Raises:
         NautilusError: the subclass says what failed; nothing half-written stays.
     """
-    selection = select(options.target)
+    selection = select(options.target, options.device)
     target, store = selection.target, Cache.default()
     bundle.require_writable(options.output)
 
     progress("reading the model", 0, 1)
-    model = load(options.model, shapes=options.shapes, bindings=options.bindings)
+    model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
     choose = recorded_choice(store, target, gpu=selection.gpu)
     planned = plan(fused, target, choose)
+    require_within(planned, options.max_memory_bytes)
     rendered = [render(kernel.request) for kernel in planned.kernels]
 
     built = build(rendered, target, store=store, jobs=options.jobs, progress=lambda done, total: progress("compiling kernels", done, total))
@@ -92,7 +94,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     notes = (*selection.notes, *choose.notes)
     verification = None
     if options.verify and selection.runs_here:
-        with load_library(options.output) as library:
+        with load_library(options.output, device=selection.device) as library:
             verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
     elif options.verify:
         notes = (*notes, f"not verified; on a machine that runs {target.name}: nautilus verify {options.model.name} {options.output.name}")

@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nautilus_cli.driver.options import InspectOptions, Progress, silent
+from nautilus_cli.driver.plan_sections import Section, fields_text, kernels_section, memory_section, nodes_text, plan_data, source
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node
 from nautilus_cli.ir.text import print_graph
 from nautilus_cli.lowering.plan import Plan
-from nautilus_cli.targets.base import Target
 
 _ELF = b"\x7fELF"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A part of the answer: text, then a table where it has columns.
-
-    Attributes:
-        title: its heading.
-        text: sentences.
-        columns: headings of the table.
-        rows: the table.
-    """
-
-    title: str
-    text: str = ""
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +26,12 @@ class InspectResult:
     Attributes:
         sections: for people.
         data: the same for programs.
+        notes: sentences for the user.
     """
 
     sections: tuple[Section, ...]
     data: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResult:
@@ -76,7 +61,7 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     from nautilus_cli.tuning.records import recorded_choice
 
     progress("reading the model", 0, 1)
-    model = load(options.path, shapes=options.shapes, bindings=options.bindings)
+    model = load(options.path, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
     graph = pipeline.simplify(model.graph, is_supported=False)
     sections = [_summary(options.path, model.graph, model.opset, model.producer)]
     data: dict[str, Any] = {"model": str(options.path), "opset": model.opset, "operators": dict(Counter(n.op for n in model.graph.nodes))}
@@ -95,10 +80,10 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
         Section(title="graph", text=print_graph(graph)),
         Section(title="unsupported", text="none"),
         _groups_section(fused),
-        _kernels_section(planned, target),
-        _memory_section(planned),
+        kernels_section(planned),
+        memory_section(planned),
     ]
-    data |= _plan_data(fused, planned, target)
+    data |= {"groups": _groups_data(fused), **plan_data(planned)}
     return InspectResult(sections=tuple(sections), data=data)
 
 
@@ -110,69 +95,23 @@ def _summary(path: Path, graph: Graph, opset: int, producer: str) -> Section:
     return Section(title="model", text=text, columns=("operator", "nodes"), rows=tuple((op, str(n)) for op, n in counts.most_common()))
 
 
-def _nodes(names: Sequence[str], limit: int = 4) -> str:
-    shown = ", ".join(names[:limit])
-    return f"{shown}, and {len(names) - limit} more" if len(names) > limit else shown
-
-
 def _origin(group: Group) -> list[str]:
     return list(dict.fromkeys(name for node in group.nodes for name in node.origin))
 
 
 def _groups_section(fused: FusedGraph) -> Section:
     rows = tuple(
-        (str(i), g.kind, " ".join(n.op for n in g.nodes), ", ".join(str(v.type) for v in g.outputs), _nodes(_origin(g)))
+        (str(i), g.kind, " ".join(n.op for n in g.nodes), ", ".join(str(v.type) for v in g.outputs), nodes_text(_origin(g)))
         for i, g in enumerate(fused.groups)
     )
     return Section(title="fusion groups", columns=("launch", "family", "operators", "stores", "ONNX nodes"), rows=rows)
 
 
-def _fields(data: object) -> str:
-    return " ".join(f"{f.name}={getattr(data, f.name)}" for f in fields(data))  # type: ignore[arg-type]
-
-
-def _source(family: str) -> str:
-    return f"templates/include/nautilus/kernels/{family}.cuh"
-
-
-def _kernels_section(plan: Plan, target: Target) -> Section:
-    uses = Counter(launch.kernel for launch in plan.launches)
-    rows = tuple(
-        (str(i), k.request.family, str(uses[i]), _fields(k.request.problem), _fields(k.request.schedule), ", ".join(k.recipes) or "-")
-        for i, k in enumerate(plan.kernels)
-    )
-    text = f"{len(plan.kernels)} kernels, {len(plan.launches)} launches, for {target.name}; text under templates/include/nautilus/kernels/"
-    return Section(title="kernels", text=text, columns=("kernel", "family", "launches", "problem", "schedule", "weights"), rows=rows)
-
-
-def _memory_section(plan: Plan) -> Section:
-    text = f"arena {plan.arena_bytes} bytes, weights {plan.weight_bytes} bytes in {len(plan.weights)} tensors"
-    rows = tuple((b.tensor or "-", str(b.offset), str(b.bytes), f"{b.first}..{b.last}") for b in plan.buffers)
-    return Section(title="memory", text=text, columns=("tensor", "offset", "bytes", "launches"), rows=rows)
-
-
-def _plan_data(fused: FusedGraph, plan: Plan, target: Target) -> dict[str, Any]:
-    return {
-        "target": target.name,
-        "groups": [
-            {"family": g.kind, "operators": [n.op for n in g.nodes], "stores": [str(v.type) for v in g.outputs], "nodes": _origin(g)}
-            for g in fused.groups
-        ],
-        "kernels": [
-            {
-                "family": k.request.family,
-                "problem": _fields(k.request.problem),
-                "schedule": _fields(k.request.schedule),
-                "source": _source(k.request.family),
-                "weight_recipes": list(k.recipes),
-            }
-            for k in plan.kernels
-        ],
-        "launches": [{"kernel": launch.kernel, "nodes": list(launch.origin), "note": launch.note} for launch in plan.launches],
-        "arena_bytes": plan.arena_bytes,
-        "weight_bytes": plan.weight_bytes,
-        "buffers": [{"tensor": b.tensor, "offset": b.offset, "bytes": b.bytes, "first": b.first, "last": b.last} for b in plan.buffers],
-    }
+def _groups_data(fused: FusedGraph) -> list[dict[str, Any]]:
+    return [
+        {"family": g.kind, "operators": [n.op for n in g.nodes], "stores": [str(v.type) for v in g.outputs], "nodes": _origin(g)}
+        for g in fused.groups
+    ]
 
 
 def _explain(name: str, graph: Graph, fused: FusedGraph, plan: Plan) -> InspectResult:
@@ -189,8 +128,8 @@ def _explain(name: str, graph: Graph, fused: FusedGraph, plan: Plan) -> InspectR
     for number, group in enumerate(fused.groups):
         if any(node in group.members() for node in left):
             request = plan.kernels[plan.launches[number].kernel].request
-            line = f"launch {number}: {request.family}; {_fields(request.problem)}; {_fields(request.schedule)}"
-            sections.append(Section(title=f"launch {number}", text=f"{line}; with {_nodes(_origin(group), 12)}"))
+            line = f"launch {number}: {request.family}; {fields_text(request.problem)}; {fields_text(request.schedule)}"
+            sections.append(Section(title=f"launch {number}", text=f"{line}; with {nodes_text(_origin(group), 12)}"))
             data["launches"].append({"launch": number, "family": request.family, "nodes": _origin(group)})
     rows = tuple((node.op, rule, why) for node in left for rule, why in explain(graph, node))
     if rows:
@@ -215,7 +154,7 @@ def _inspect_library(path: Path) -> InspectResult:
         title="kernels",
         columns=("kernel", "family", "launches", "schedule", "source"),
         rows=tuple(
-            (str(i), k["family"], str(uses[i]), " ".join(f"{n}={v}" for n, v in k["schedule"].items()), _source(k["family"]))
+            (str(i), k["family"], str(uses[i]), " ".join(f"{n}={v}" for n, v in k["schedule"].items()), source(k["family"]))
             for i, k in enumerate(found["kernels"])
         ),
     )
@@ -223,7 +162,7 @@ def _inspect_library(path: Path) -> InspectResult:
         title="launches",
         columns=("launch", "kernel", "grid", "ONNX nodes"),
         rows=tuple(
-            (str(i), str(launch["kernel"]), "x".join(map(str, launch["grid"])), _nodes(launch["nodes"]) or launch["note"])
+            (str(i), str(launch["kernel"]), "x".join(map(str, launch["grid"])), nodes_text(launch["nodes"]) or launch["note"])
             for i, launch in enumerate(found["launches"])
         ),
     )

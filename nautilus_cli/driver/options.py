@@ -20,6 +20,9 @@ class CompileOptions:
         target: name of a target; None for the device present, else the emulator.
         shapes: static shape of an input, by name.
         bindings: constant value of an input as text, by name.
+        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
+        max_memory_bytes: device memory that one context may need; None for any.
+        device: number of the GPU whose target is the default, and that verification runs on; None for the first that fits.
         save_temps: folder for generated text, images and logs; None to keep none.
         jobs: compilers at once; None for one a core.
         verify: compare with onnxruntime afterwards, where the target can run here.
@@ -30,6 +33,9 @@ class CompileOptions:
     target: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    max_memory_bytes: int | None = None
+    device: int | None = None
     save_temps: Path | None = None
     jobs: int | None = None
     verify: bool = True
@@ -78,6 +84,8 @@ class TuneOptions:
         target: name of a target; None for the device present, else the emulator.
         shapes: static shape of an input, by name.
         bindings: constant value of an input as text, by name.
+        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
+        device: number of the GPU to measure on; None for the first that fits.
         jobs: compilers at once; None for one a core.
         seed: of the sampler.
     """
@@ -87,6 +95,8 @@ class TuneOptions:
     target: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    device: int | None = None
     jobs: int | None = None
     seed: int = 0
 
@@ -100,6 +110,7 @@ class InspectOptions:
         target: name of a target; None for the device present, else the emulator.
         shapes: static shape of an input, by name.
         bindings: constant value of an input as text, by name.
+        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         explain: name of an ONNX node to say everything about; None for the whole.
     """
 
@@ -107,6 +118,7 @@ class InspectOptions:
     target: str | None = None
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
     explain: str | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nautilus_cli.errors import DeviceError
 from nautilus_cli.targets import registry
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import device
@@ -16,41 +17,64 @@ class Selection:
     Attributes:
         target: the target.
         runs_here: whether this machine can run it.
+        device: number of the device that runs it; 0 for the emulator.
         gpu: name of the device that the target is for; None where there is none here.
         notes: sentences for the user.
     """
 
     target: Target
     runs_here: bool
+    device: int = 0
     gpu: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def select(name: str | None) -> Selection:
+def select(name: str | None, number: int | None = None) -> Selection:
     """Return the named target; without a name that of the first device, or the emulator where there is none.
+
+    Args:
+        name: of the target.
+        number: of the device to use; None for the first that fits.
 
     Raises:
         UsageError: there is no target of this name.
+        DeviceError: there is no device of this number.
     """
     found = device.driver()
-    if name is not None:
-        chosen = registry.target(name)
-        fits = next((d for d in found.devices if _runs_on(chosen, d.capability)), None)
-        if chosen.is_emulated or fits is not None:
-            return Selection(target=chosen, runs_here=True, gpu=fits.name if fits else None)
+    chosen = None if name is None else registry.target(name)
+    if chosen is not None and chosen.is_emulated:
+        return Selection(target=chosen, runs_here=True)
+    devices = found.devices if number is None else (_numbered(found, number),)
+    if chosen is not None:
+        fits = next((d for d in devices if _runs_on(chosen, d.capability)), None)
+        if fits is not None:
+            return Selection(target=chosen, runs_here=True, device=fits.index, gpu=fits.name)
         why = found.problem or "its architecture is another"
         return Selection(target=chosen, runs_here=False, notes=(f"no device here runs {chosen.name}: {why}.",))
-    if found.devices:
-        first = found.devices[0]
+    if devices:
+        first = devices[0]
         fitting = registry.for_capability(first.capability)
         if fitting is not None:
             note = f"target {fitting.name}, for the device present ({first.name})."
-            return Selection(target=fitting, runs_here=True, gpu=first.name, notes=(note,))
+            return Selection(target=fitting, runs_here=True, device=first.index, gpu=first.name, notes=(note,))
         reason = f"{first.name} has compute capability {first.capability[0]}.{first.capability[1]}, for which there is no target"
     else:
         reason = found.problem or "there is no device"
     note = f"{reason}; target emulated: the library runs on the CPU, for checking results, and its speed says nothing about a GPU."
     return Selection(target=registry.target("emulated"), runs_here=True, notes=(note,))
+
+
+def _numbered(found: device.Driver, number: int) -> device.Device:
+    """Return the device of a number.
+
+    Raises:
+        DeviceError: there is none.
+    """
+    for present in found.devices:
+        if present.index == number:
+            return present
+    there = f"Devices: {', '.join(f'{d.index} ({d.name})' for d in found.devices)}." if found.devices else f"Found: {found.problem}."
+    raise DeviceError(f"there is no device {number}", where="--device", hint=there)
 
 
 def _runs_on(target: Target, capability: tuple[int, int]) -> bool:

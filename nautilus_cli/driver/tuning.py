@@ -84,12 +84,12 @@ def tune(options: TuneOptions, progress: Progress = silent) -> TuneResult:
     Raises:
         DeviceError: the target cannot run here, so nothing can be measured.
     """
-    selection = select(options.target)
+    selection = select(options.target, options.device)
     if not selection.runs_here:
         why = f"{selection.target.name} cannot be measured here: {selection.notes[0]}"
         raise DeviceError(why, where="--target", hint="Tune on a machine with that GPU.")
     store = Cache.default()
-    model = load(options.model, shapes=options.shapes, bindings=options.bindings)
+    model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
     planned = plan(pipeline.run(model.graph), selection.target, records.recorded_choice(store, selection.target, gpu=selection.gpu))
     problems = {(k.request.family, k.request.problem): k.request for k in planned.kernels if k.request.family in TUNED_FAMILIES}
     notes = selection.notes
@@ -190,7 +190,7 @@ class Bench:
             tools={},
             producer=__version__,
         )
-        with load_library(path) as library:
+        with load_library(path, device=self._selection.device) as library:
             yield library
         path.unlink()
 

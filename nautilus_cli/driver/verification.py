@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
-from nautilus_cli.driver.origin import origin
+from nautilus_cli.driver.origin import origin, reference_model
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -93,11 +93,13 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         rtol=options.rtol,
         atol=options.atol,
         constants=model.constants,
+        folder=options.model.parent,
     )
     if options.dataset is not None:
         return _verify_dataset(model, library, options, settings, options.dataset, progress)
     progress("comparing with onnxruntime" if options.golden is None else f"comparing with {options.golden.name}", 0, 1)
-    found = check.verify(options.model, model.graph, library, settings)
+    source = options.model if options.golden is not None else reference_model(library, options.model, model)
+    found = check.verify(source, model.graph, library, settings)
     report.write(found.to_data(), report.report_path(options.library))
     if options.save_outputs is not None:
         archive.write(options.save_outputs, found.actual)
@@ -125,7 +127,7 @@ def _verify_dataset(
         progress(f"comparing {place.name}", number, len(found))
         case = dataset.read_case(place, model.graph, model.constants)
         if case.expected is None:
-            oracle = reference = oracle or check.oracle(options.model)
+            oracle = reference = oracle or check.oracle(reference_model(library, options.model, model), options.model.parent)
         else:
             reference = check.known(f"dataset {folder.name}", case.expected)
         one = checker.check(check.as_given(case.inputs), reference)

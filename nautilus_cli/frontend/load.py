@@ -10,6 +10,7 @@ import numpy as np
 from onnx import IR_VERSION, ModelProto
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.cut import cut
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import import_graph
 from nautilus_cli.frontend.inputs import resolve_inputs
@@ -35,6 +36,7 @@ class LoadedModel:
         producer: what wrote the model.
         nodes: number of ONNX nodes in its main graph.
         constants: contents of the inputs that the user bound; a reference run needs them.
+        is_cut: whether its outputs are others than the file declares.
     """
 
     graph: Graph
@@ -43,25 +45,42 @@ class LoadedModel:
     producer: str
     nodes: int
     constants: Mapping[str, np.ndarray]
+    is_cut: bool = False
 
 
-def load(path: Path | str, *, shapes: Mapping[str, Sequence[int]] = NO_SHAPES, bindings: Mapping[str, str] = NO_BINDINGS) -> LoadedModel:
+def load(
+    path: Path | str,
+    *,
+    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    bindings: Mapping[str, str] = NO_BINDINGS,
+    outputs: Sequence[str] = (),
+) -> LoadedModel:
     """Return the model in a file as a graph.
 
     Args:
         path: a .onnx file; external data lies in its folder.
         shapes: shape of each input whose dimensions the model leaves open.
         bindings: text of the constant that replaces an input (one number, or numbers separated by commas).
+        outputs: tensors to give out in place of the model's outputs; none for those that it declares.
 
     Raises:
         FileError: a file is missing or cannot be read.
         ModelError: the file is no ONNX model, or an invalid one, or uses what is not supported.
-        UsageError: a shape or constant does not fit the model.
+        UsageError: a shape, constant or output does not fit the model.
     """
     file = read_model(Path(path))
     external = ExternalData(file.path.parent)
     size_bytes = file.size_bytes + external.size_bytes(file.model.graph.initializer)
-    return load_model(file.model, external, file.sha256, shapes=shapes, bindings=bindings, weights=file.weights, size_bytes=size_bytes)
+    return load_model(
+        file.model,
+        external,
+        file.sha256,
+        shapes=shapes,
+        bindings=bindings,
+        outputs=outputs,
+        weights=file.weights,
+        size_bytes=size_bytes,
+    )
 
 
 def load_model(
@@ -71,17 +90,19 @@ def load_model(
     *,
     shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
     bindings: Mapping[str, str] = NO_BINDINGS,
+    outputs: Sequence[str] = (),
     weights: Mapping[int, np.ndarray] = NO_WEIGHTS,
     size_bytes: int = 0,
 ) -> LoadedModel:
     """Return a model in memory as a graph.
 
     Args:
-        model: the model.
+        model: the model; with OUTPUTS it is changed.
         external: where its external data lies.
         sha256: hash of its file.
         shapes: as those of `load`.
         bindings: as those of `load`.
+        outputs: as those of `load`.
         weights: raw data that was taken out of the model, by the initializer's index.
         size_bytes: how large its file and external data are.
 
@@ -99,6 +120,7 @@ def load_model(
     versions = imported_versions(model.opset_import, "the model")
     if "" not in versions and all(not function.opset_import for function in model.functions):
         raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
+    is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings)
     graph = import_graph(model, inputs, external, weights, size_bytes)
     return LoadedModel(
@@ -108,4 +130,5 @@ def load_model(
         producer=quoted(f"{model.producer_name} {model.producer_version}".strip())[1:-1],
         nodes=len(model.graph.node),
         constants=inputs.constants,
+        is_cut=is_cut,
     )

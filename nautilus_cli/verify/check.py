@@ -52,6 +52,7 @@ class Settings:
         rtol: relative tolerance by output. Where only one of both is given, the other stays as derived.
         atol: absolute tolerance by output.
         constants: contents of inputs that the library has bound; the reference needs them.
+        folder: where external data lies, of a model that is given as bytes.
     """
 
     inputs: Path | None = None
@@ -62,6 +63,7 @@ class Settings:
     rtol: PerOutput = field(default_factory=dict)
     atol: PerOutput = field(default_factory=dict)
     constants: Mapping[str, np.ndarray] = field(default_factory=dict)
+    folder: Path | None = None
 
 
 class Checker:
@@ -129,17 +131,17 @@ def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | Non
     settings = Settings() if settings is None else settings
     checker = Checker(graph, run, settings)
     inputs = given_or_drawn(graph, settings)
-    reference = oracle(model) if settings.golden is None else golden(settings.golden, graph)
+    reference = oracle(model, settings.folder) if settings.golden is None else golden(settings.golden, graph)
     if settings.save_inputs is not None:
         archive.write(settings.save_inputs, {name: drawn.array for name, drawn in inputs.items()})
     return checker.check(inputs, reference, seed=None if settings.inputs else settings.seed)
 
 
-def oracle(model: Path | bytes) -> Reference:
+def oracle(model: Path | bytes, folder: Path | None = None) -> Reference:
     """Return onnxruntime with a model; errors as those of `oracle.Oracle`."""
     from nautilus_cli.verify.oracle import Oracle  # here: outputs in a file are compared where there is no onnxruntime
 
-    session = Oracle(model)
+    session = Oracle(model, folder)
     return Reference(name=session.name, run=lambda inputs: session.run({name: inputs[name] for name in session.inputs if name in inputs}))
 
 

@@ -23,26 +23,30 @@ _BFLOAT16 = 16
 
 _LOG_FATAL = 4
 
+EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
+"""Source: onnxruntime_session_options_config_keys.h."""
+
 
 class Oracle:
     """A reference session.
 
     Args:
-        model: the file, whose external data lies beside it; or the bytes of a model without any.
+        model: the file, whose external data lies beside it; or a model's bytes.
+        folder: where external data lies, of a model that is given as bytes.
 
     Raises:
         ModelError: onnxruntime cannot load the model.
     """
 
-    def __init__(self, model: Path | bytes) -> None:
+    def __init__(self, model: Path | bytes, folder: Path | None = None) -> None:
         self._where = str(model) if isinstance(model, Path) else "the model"
         source = str(model) if isinstance(model, Path) else model
         try:
-            self._session = _session(source, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
+            self._session = _session(source, folder, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
         except Exception:  # onnxruntime's own classes share no public base
             # Some releases place casts around fp16 operators that only their optimiser removes, and refuse the graph without it.
             try:
-                self._session = _session(source, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
+                self._session = _session(source, folder, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
             except Exception as error:
                 raise ModelError(
                     f"onnxruntime cannot load it: {_reason(error)}",
@@ -95,12 +99,14 @@ class Oracle:
         return np.frombuffer(data, BF16.numpy).reshape(value.shape())
 
 
-def _session(source: str | bytes, level: Any) -> Any:
+def _session(source: str | bytes, folder: Path | None, level: Any) -> Any:
     """Return a session on the CPU whose results do not vary."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = level
     options.use_deterministic_compute = True
     options.add_session_config_entry("session.disable_prepacking", "1")  # a copy of all weights, for a single run
+    if isinstance(source, bytes) and folder is not None:
+        options.add_session_config_entry(EXTERNAL_FOLDER, str(folder))
     options.log_severity_level = _LOG_FATAL  # what goes wrong is raised as well
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 from nautilus_cli import driver
 
@@ -12,7 +13,8 @@ from .conftest import Run, compilation, failing, verification
 
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("compile", compilation())
-    arguments = "m.onnx -o libm.so --target sm_90a --shape x=1x3 --shape a:0:2x2 --bind sr=16000 --save-temps t --jobs 3 --no-verify"
+    arguments = "m.onnx -o libm.so --target sm_90a --shape x=1x3 --shape a:0:2x2 --bind sr=16000 --save-temps t --jobs 3 --no-verify "
+    arguments += "--outputs a --outputs b --device 1 --max-memory 1GiB"
     assert run("compile", *arguments.split()).code == 0
     assert calls == [
         driver.CompileOptions(
@@ -21,6 +23,9 @@ def test_options_reach_driver(run: Run, answer) -> None:
             target="sm_90a",
             shapes={"x": (1, 3), "a:0": (2, 2)},
             bindings={"sr": "16000"},
+            outputs=("a", "b"),
+            device=1,
+            max_memory_bytes=2**30,
             save_temps=Path("t"),
             jobs=3,
             verify=False,
@@ -75,3 +80,23 @@ def test_a_mismatch_after_compiling_has_its_code(run: Run, answer) -> None:
     assert done.code == 6
     assert "FAILED: 3 beyond" in done.out
     assert "error: 1 of 1 outputs differ by more than the tolerance from those of onnxruntime 1.2.3: y." in done.err
+
+
+def test_a_dry_run_needs_no_place(run: Run, answer) -> None:
+    section = SimpleNamespace(title="memory", text="10 bytes", columns=(), rows=())
+    calls = answer("preview", SimpleNamespace(sections=(section,), data={"memory_bytes": 10}, notes=("no GPU.",)))
+    arguments = "m.onnx --dry-run --target sm_90a --shape x=1 --bind sr=1 --outputs a --device 1 --max-memory 10"
+    done = run("compile", *arguments.split())
+    assert (done.code, done.out, done.err) == (0, "memory\n10 bytes\n", "note: no GPU.\n")
+    assert calls == [
+        driver.PreviewOptions(
+            model=Path("m.onnx"),
+            target="sm_90a",
+            shapes={"x": (1,)},
+            bindings={"sr": "1"},
+            outputs=("a",),
+            device=1,
+            max_memory_bytes=10,
+        )
+    ]
+    assert json.loads(run("compile", "m.onnx", "--dry-run", "--json").out) == {"memory_bytes": 10}

@@ -17,9 +17,14 @@ FOUND = SimpleNamespace(sections=(GRAPH, KERNELS), data={"kernels": [{"name": "g
 
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("inspect", FOUND)
-    assert run("inspect", *["m.onnx", "--target", "sm_80", "--shape", "x=1x3", "--bind", "sr=1", "--explain", "conv1"]).code == 0
+    assert (
+        run("inspect", *["m.onnx", "--target", "sm_80", "--shape", "x=1x3", "--bind", "sr=1", "--explain", "conv1", "--outputs", "a"]).code
+        == 0
+    )
     assert calls == [
-        driver.InspectOptions(path=Path("m.onnx"), target="sm_80", shapes={"x": (1, 3)}, bindings={"sr": "1"}, explain="conv1")
+        driver.InspectOptions(
+            path=Path("m.onnx"), target="sm_80", shapes={"x": (1, 3)}, bindings={"sr": "1"}, outputs=("a",), explain="conv1"
+        )
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nautilus_cli.cli.options import binding, shape, tolerance, value_range
+from nautilus_cli.cli.options import binding, byte_count, shape, tolerance, value_range
 
 names = st.text(min_size=1)
 dims = st.lists(st.integers(0, 10**6), max_size=6)
@@ -103,3 +103,29 @@ def test_what_cannot_be_meant_is_refused(read: Callable[[str], Any], value: str,
         read(value)
     assert value in caught.value.message
     assert advice in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("value", "count"),
+    [
+        ("0", 0),
+        ("1500000", 1_500_000),
+        ("12B", 12),
+        ("1kB", 1000),
+        ("1.5MB", 1_500_000),
+        ("2GB", 2 * 10**9),
+        ("1KiB", 1024),
+        ("1.5 MiB", 3 * 2**19),
+        ("1GiB", 2**30),
+        ("3tib", 3 * 2**40),
+        ("9007199254740993", 2**53 + 1),
+    ],
+)
+def test_sizes(value: str, count: int) -> None:
+    assert byte_count(value) == count
+
+
+@pytest.mark.parametrize("value", ["", "GiB", "-1", "1G", "1 k", "1XB", "1GiB2", "1e9", "nan", "1,5MB"])
+def test_what_is_no_size(value: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a size. Write bytes"):
+        byte_count(value)

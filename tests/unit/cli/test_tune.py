@@ -12,19 +12,25 @@ from .conftest import Run
 
 PROBLEM = SimpleNamespace(family="gemm", problem="m=128", schedule="tile_m=64", latency_us=4.5, baseline_us=6.25, trials=8, refused=2)
 ARGUMENTS = ["m.onnx", "--trials", "8", "--target", "sm_90a", "--shape", "x=1x3", "--bind", "sr=1", "--jobs", "2", "--seed", "5"]
+ARGUMENTS += ["--outputs", "a", "--device", "1"]
 FOUND = SimpleNamespace(target="sm_90a", problems=(PROBLEM,), notes=("2 schedules were refused by arithmetic.",))
 
 
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("tune", FOUND)
-    assert (
-        run(
-            "tune", *["m.onnx", "--trials", "8", "--target", "sm_90a", "--shape", "x=1x3", "--bind", "sr=1", "--jobs", "2", "--seed", "5"]
-        ).code
-        == 0
-    )
+    assert run("tune", *ARGUMENTS).code == 0
     assert calls == [
-        driver.TuneOptions(model=Path("m.onnx"), trials=8, target="sm_90a", shapes={"x": (1, 3)}, bindings={"sr": "1"}, jobs=2, seed=5)
+        driver.TuneOptions(
+            model=Path("m.onnx"),
+            trials=8,
+            target="sm_90a",
+            shapes={"x": (1, 3)},
+            bindings={"sr": "1"},
+            outputs=("a",),
+            device=1,
+            jobs=2,
+            seed=5,
+        )
     ]
 
 

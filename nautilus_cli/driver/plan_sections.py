@@ -1,0 +1,116 @@
+"""A plan for people and as data: kernels, launches and memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from nautilus_cli.driver.memory import memory_of
+from nautilus_cli.lowering.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of the answer: text, then a table where it has columns.
+
+    Attributes:
+        title: its heading.
+        text: sentences.
+        columns: headings of the table.
+        rows: the table.
+    """
+
+    title: str
+    text: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def nodes_text(names: Sequence[str], limit: int = 4) -> str:
+    """Return names of ONNX nodes, the first few."""
+    shown = ", ".join(names[:limit])
+    return f"{shown}, and {len(names) - limit} more" if len(names) > limit else shown
+
+
+def fields_text(data: object) -> str:
+    """Return the fields of a problem or schedule."""
+    return " ".join(f"{f.name}={getattr(data, f.name)}" for f in fields(data))  # type: ignore[arg-type]
+
+
+def source(family: str) -> str:
+    """Return where the device code of a family is."""
+    return f"templates/include/nautilus/kernels/{family}.cuh"
+
+
+def kernels_section(plan: Plan) -> Section:
+    """Return the distinct kernels with their schedules."""
+    uses = Counter(launch.kernel for launch in plan.launches)
+    rows = tuple(
+        (
+            str(i),
+            k.request.family,
+            str(uses[i]),
+            fields_text(k.request.problem),
+            fields_text(k.request.schedule),
+            ", ".join(k.recipes) or "-",
+        )
+        for i, k in enumerate(plan.kernels)
+    )
+    text = f"{len(plan.kernels)} kernels, {len(plan.launches)} launches, for {plan.target}; text under templates/include/nautilus/kernels/"
+    return Section(title="kernels", text=text, columns=("kernel", "family", "launches", "problem", "schedule", "weights"), rows=rows)
+
+
+def launches_section(plan: Plan) -> Section:
+    """Return the launches in order."""
+    columns = ("launch", "kernel", "family", "grid", "threads", "shared bytes", "ONNX nodes")
+    rows = []
+    for number, launch in enumerate(plan.launches):
+        kernel = plan.kernels[launch.kernel]
+        grid = "x".join(map(str, kernel.geometry.grid))
+        what = nodes_text(launch.origin) or launch.note
+        geometry = (grid, str(kernel.geometry.threads), str(kernel.geometry.smem_bytes))
+        rows.append((str(number), str(launch.kernel), kernel.request.family, *geometry, what))
+    return Section(title="launches", columns=columns, rows=tuple(rows))
+
+
+def memory_section(plan: Plan) -> Section:
+    """Return the memory of one context, and the buffers of its workspace."""
+    rows = tuple((b.tensor or "-", str(b.offset), str(b.bytes), f"{b.first}..{b.last}") for b in plan.buffers)
+    return Section(title="memory", text=f"{memory_of(plan)}", columns=("tensor", "offset", "bytes", "launches"), rows=rows)
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """Return a plan as JSON types."""
+    memory = memory_of(plan)
+    return {
+        "target": plan.target,
+        "kernels": [
+            {
+                "family": k.request.family,
+                "problem": fields_text(k.request.problem),
+                "schedule": fields_text(k.request.schedule),
+                "source": source(k.request.family),
+                "weight_recipes": list(k.recipes),
+            }
+            for k in plan.kernels
+        ],
+        "launches": [
+            {
+                "kernel": launch.kernel,
+                "grid": list(plan.kernels[launch.kernel].geometry.grid),
+                "threads": plan.kernels[launch.kernel].geometry.threads,
+                "smem_bytes": plan.kernels[launch.kernel].geometry.smem_bytes,
+                "nodes": list(launch.origin),
+                "note": launch.note,
+            }
+            for launch in plan.launches
+        ],
+        "arena_bytes": plan.arena_bytes,
+        "weight_bytes": plan.weight_bytes,
+        "input_bytes": memory.inputs_bytes,
+        "output_bytes": memory.outputs_bytes,
+        "memory_bytes": memory.total_bytes,
+        "buffers": [{"tensor": b.tensor, "offset": b.offset, "bytes": b.bytes, "first": b.first, "last": b.last} for b in plan.buffers],
+    }
