@@ -31,11 +31,12 @@ TAGS = {
     "prod": "nautilus::Prod",
     "any": "nautilus::Any",
     "all": "nautilus::All",
+    "assign": "nautilus::Assign",
     "none": "nautilus::NoDivisor",
     "window": "nautilus::WindowDivisor",
     "valid": "nautilus::ValidDivisor",
 }
-"""Types that string fields of a problem stand for: combiners of core/reduce.cuh, divisors of kernels/pool.cuh."""
+"""Types that string fields of a problem stand for: combiners of core/reduce.cuh and kernels/scatter.cuh, divisors of kernels/pool.cuh."""
 
 INDEX_TYPES = {32: "int", 64: "long long"}
 """Types of indices by their bits."""

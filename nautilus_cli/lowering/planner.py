@@ -13,7 +13,7 @@ from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, KernelRequest
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, row
+from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, row, scatter
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -29,6 +29,7 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "pointwise": pointwise.lower,
     "pool": pool.lower,
     "row": row.lower,
+    "scatter": scatter.lower,
 }
 
 

@@ -68,7 +68,7 @@ def estimate(graph: Graph) -> tuple[ErrorEstimate, ...]:
 
 def _through(node: Node, result: Value, before: ErrorEstimate) -> ErrorEstimate:
     """Return what an operator makes of its worst operand's error."""
-    if node.op in _EXACT:
+    if _is_exact(node):
         return before
     storage = result.type.dtype
     terms = terms_of(node, result)
@@ -81,6 +81,11 @@ def _through(node: Node, result: Value, before: ErrorEstimate) -> ErrorEstimate:
         steps=before.steps + steps,
         longest_sum=max(before.longest_sum, terms),
     )
+
+
+def _is_exact(node: Node) -> bool:
+    """Whether an operator rounds nothing: what only moves or selects, scatters included unless they add or multiply."""
+    return node.op in _EXACT and _attribute(node, "reduction", "none") not in ("add", "mul")
 
 
 def terms_of(node: Node, result: Value) -> int:
@@ -138,6 +143,13 @@ def _contraction(node: Node, result: Value) -> int:
     return isqrt(operands // max(1, prod(result.type.static)))
 
 
+def _updates(node: Node, result: Value) -> int:
+    """All updates of a column, or of the tensor: they may go to one place."""
+    del result
+    axis: int = _attribute(node, "axis", 0)
+    return prod(_shape(node, 1)[:-1]) if node.op == "ScatterND" else _shape(node, 1)[axis]
+
+
 def _window(node: Node, result: Value) -> int:
     del result
     taps: tuple[int, ...] = _attribute(node, "kernel_shape", ())
@@ -180,6 +192,13 @@ def _local_response(node: Node, result: Value) -> int:
     return int(_attribute(node, "size", 1))
 
 
+def _resize(node: Node, result: Value) -> int:
+    """Neighbours along every dimension that changes; a filter that is stretched over more of them averages."""
+    mode = _attribute(node, "mode", "nearest")
+    changed = sum(a != b for a, b in zip(_shape(node, 0), result.type.static, strict=True))
+    return 1 if mode == "nearest" else int((2 if mode == "linear" else 4) ** changed)
+
+
 def _sequence_length(node: Node) -> int:
     """Return how many steps in a row one operator makes: the sequence of a recurrent one."""
     return _shape(node, 0)[0 if _attribute(node, "layout", 0) == 0 else 1] if node.op in ("LSTM", "GRU", "RNN") else 1
@@ -197,8 +216,11 @@ _TERMS_WITHOUT_FUNCTION: dict[str, _Rule] = {
     "ReduceL1": _quotient,
     "GlobalAveragePool": _quotient,
     "AveragePool": _window,
+    "CumProd": _longest,
     "CumSum": _longest,
     "Einsum": _contraction,
+    "ScatterElements": _updates,
+    "ScatterND": _updates,
 }
 
 _TERMS: dict[str, _Rule] = {
@@ -210,6 +232,7 @@ _TERMS: dict[str, _Rule] = {
     "GlobalLpPool": _quotient,
     "LpPool": _window,
     "LRN": _local_response,
+    "Resize": _resize,
     "Softmax": _axis,
     "LogSoftmax": _axis,
     "LayerNormalization": _from_axis,

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nautilus_cli.ir.types import F16, F32
-from nautilus_cli.kernels import gather, pointwise, row
+from nautilus_cli.ir.types import F16, F32, F64
+from nautilus_cli.kernels import gather, pointwise, row, scatter
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.kernels.registry import families, family
 from nautilus_cli.targets.registry import targets
@@ -29,6 +29,25 @@ PROBLEMS: list[tuple[Family, Any]] = [
         )
         for rows, columns in ((1, 1), (128, 768), (512, 1024), (3, 10**6), (10**6, 1), (5, 7))
         for data in (F16, F32)
+    ),
+    *(
+        (
+            scatter.FAMILY,
+            scatter.Problem(
+                rows=rows,
+                columns=columns,
+                updates=updates,
+                extents=(rows,),
+                strides=(1,),
+                combine="sum",
+                is_shared=is_shared,
+                is_row_contiguous=is_row_contiguous,
+                value=value,
+            ),
+        )
+        for rows, columns, updates in ((1, 1, 1), (10**4, 64, 10**5), (4096, 1024, 1), (10**6, 1, 10**6), (50257, 8, 50), (7, 9, 3))
+        for is_shared, is_row_contiguous in ((True, False), (False, False), (False, True))
+        for value in (F32, F64)
     ),
 ]
 
@@ -55,7 +74,7 @@ def test_enough_blocks_and_wide_accesses_on_a_large_device() -> None:
         assert prod(kind.geometry(problem, schedule).grid) >= 2 * target.multiprocessors
 
 
-@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scatter.FAMILY], ids=lambda kind: kind.name)
 def test_the_search_space_is_fixed_and_has_legal_points(kind: Family) -> None:
     target = targets()["sm_90a"]
     for problem in [p for k, p in PROBLEMS if k is kind][:6]:
@@ -91,6 +110,49 @@ def test_illegal_schedules_say_why() -> None:
         gather.Schedule(threads=32, column_threads=1, vector=4),
         target,
     )[0]  # fmt: skip
+
+
+def test_a_scatter_fills_the_device_where_it_can() -> None:
+    target = targets()["sm_90a"]
+    for kind, problem in PROBLEMS:
+        if kind is scatter.FAMILY and problem.rows * problem.columns >= 10**6:
+            schedule = kind.choose(problem, target)
+            assert (
+                prod(kind.geometry(problem, schedule).grid) * schedule.threads
+                >= target.multiprocessors * target.threads_multiprocessor // 2
+            )
+
+
+def test_illegal_scatters_say_why() -> None:
+    target = targets()["sm_90a"]
+    shared, apart = (
+        scatter.Problem(
+            rows=100,
+            columns=12,
+            updates=5,
+            extents=(100,),
+            strides=(1,),
+            combine="sum",
+            is_shared=is_shared,
+            is_row_contiguous=False,
+            value=F32,
+        )
+        for is_shared in (True, False)
+    )
+
+    def why(problem: scatter.Problem, **changes: int) -> str:
+        fields = {"threads": 64, "group_threads": 32, "group_columns": 4, "rows": 16, "vector": 1, **changes}
+        return "; ".join(scatter.FAMILY.violations(problem, scatter.Schedule(**fields), target))
+
+    assert why(shared) == ""
+    assert "different indices" in why(apart)
+    assert why(apart, group_columns=1) == ""
+    assert "1 or 32 are possible" in why(shared, group_threads=16)
+    assert "no multiple of 32 threads a group" in why(shared, threads=48)
+    assert "4 columns for 1 threads" in why(shared, group_threads=1)
+    assert "no multiple of vectors of 8" in why(shared, vector=8)
+    assert "bytes of shared memory" in why(shared, rows=10**5)
+    assert "at least one is needed" in why(shared, rows=0)
 
 
 def test_registry() -> None:

@@ -90,6 +90,13 @@ def test_movement_and_constants_are_exact():
     assert predicted.deviation == 0
 
 
+def test_scatters_are_exact_unless_they_compute():
+    x, indices, updates, y = value(4), value(2, dtype=I64), value(2), value(4)
+    for reduction in ("none", "max", "min", "add", "mul"):
+        (predicted,) = estimate(graph([node("ScatterElements", [x, indices, updates], y, reduction=reduction)], y))
+        assert (predicted.steps == 0) == (reduction in ("none", "max", "min"))
+
+
 def test_an_output_that_is_an_input_is_exact():
     x = value(2)
     (predicted,) = estimate(graph([], x))
@@ -133,8 +140,13 @@ def test_storing_in_fp16_costs_its_roundoff():
         ("InstanceNormalization", [(2, 3, 5, 5)], (2, 3, 5, 5), {}, 25),
         ("GroupNormalization", [(2, 6, 5, 5)], (2, 6, 5, 5), {"num_groups": 2}, 75),
         ("Einsum", [(5, 7), (7, 3)], (5, 3), {}, 7),
+        ("ScatterElements", [(5, 7), (3, 7), (3, 7)], (5, 7), {"reduction": "add"}, 3),
+        ("ScatterND", [(5, 7), (2, 3, 1), (2, 3, 7)], (5, 7), {"reduction": "mul"}, 6),
         ("LSTM", [(4, 2, 5), (1, 12, 5), (1, 12, 3)], (4, 1, 2, 3), {}, 8),
         ("Attention", [(1, 2, 4, 8), (1, 2, 6, 8), (1, 2, 6, 8)], (1, 2, 4, 8), {}, 14),
+        ("Resize", [(1, 2, 5, 5)], (1, 2, 10, 7), {"mode": "linear"}, 4),
+        ("Resize", [(1, 2, 5, 5)], (1, 2, 10, 5), {"mode": "cubic"}, 4),
+        ("Resize", [(1, 2, 5, 5)], (1, 2, 10, 7), {}, 1),
         ("Add", [(2,), (2,)], (2,), {}, 1),
     ],
 )

@@ -11,26 +11,10 @@
 #include <nautilus/core/splat.cuh>
 #include <nautilus/core/status.cuh>
 #include <nautilus/device/device.cuh>
+#include <nautilus/kernels/indices.cuh>
 #include <nautilus/memory/access.cuh>
 
 namespace nautilus::kernels {
-
-// Offset that the indices of ROW add; IS_INSIDE becomes false where one is out of range.
-template <class Problem, int kNumber, class A, class Index>
-NAUTILUS_DEVICE Index gathered_offset(const A &, Index, bool &, Pack<>) {
-  return 0;
-}
-template <class Problem, int kNumber, class A, class Index, class First, class... Rest>
-NAUTILUS_DEVICE Index gathered_offset(const A &arguments, Index row, bool &is_inside, Pack<First, Rest...>) {
-  constexpr long long kExtent = Problem::kExtents[kNumber];
-  constexpr long long kStride = Problem::kStrides[kNumber];
-  const auto indices = First::template apply<1>(arguments, coordinates<Index>(row));
-  long long index = static_cast<long long>(indices[0]);
-  if (index < 0) index += kExtent;
-  is_inside = is_inside && index >= 0 && index < kExtent;
-  const Index rest = gathered_offset<Problem, kNumber + 1>(arguments, row, is_inside, Pack<Rest...>());
-  return static_cast<Index>(index) * static_cast<Index>(kStride) + rest;
-}
 
 template <class Problem>
 NAUTILUS_DEVICE constexpr bool are_strides_multiples(int width) {
@@ -72,7 +56,7 @@ NAUTILUS_DEVICE void gather_rows(const A &arguments) {
   device::dependency_wait();
 
   bool is_inside = true;
-  const Index shift = gathered_offset<Problem, 0>(arguments, row, is_inside, Indices());
+  const Index shift = indexed_offset<Problem, 0>(arguments, coordinates<Index>(row), is_inside, Indices());
   if (!is_inside && own == 0) report_index_out_of_range(arguments);
   const Data *data = static_cast<const Data *>(arguments.pointers[Problem::DataSlot::kValue]);
 
@@ -94,17 +78,6 @@ NAUTILUS_DEVICE void gather_rows(const A &arguments) {
   }
   device::dependency_trigger();
 }
-
-// Everything but the last of some types, and the last.
-template <class Front, class... Types>
-struct SplitLast;
-template <class... Front, class Only>
-struct SplitLast<Pack<Front...>, Only> {
-  using First = Pack<Front...>;
-  using Last = Only;
-};
-template <class... Front, class Next, class After, class... Rest>
-struct SplitLast<Pack<Front...>, Next, After, Rest...> : SplitLast<Pack<Front..., Next>, After, Rest...> {};
 
 // The functors are the base, one for each index, and the epilogue.
 template <class Problem, class Schedule, class Base, class... IndicesAndEpilogue, class A>
