@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -22,11 +23,15 @@ SUBCOMMANDS = {
     "tune": "nautilus_cli.cli.tune",
     "inspect": "nautilus_cli.cli.inspect",
     "doctor": "nautilus_cli.cli.doctor",
+    "cache": "nautilus_cli.cli.cache",
 }
 """Where each subcommand's `command` is; in the order of a first use."""
 
 _READER_LEFT = 128 + 13
 """What a shell reports of a program that SIGPIPE ended; not 0, since a verdict may not have been reached."""
+
+_NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click 8.2 and later raise for a group without a subcommand; its message is the help."""
 
 _EPILOG = (
     "Exit codes: 0 done, 2 usage, 3 invalid or unsupported model, 4 toolchain, 5 device, 6 verification, 7 files, 70 internal, "
@@ -73,6 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has left, as `head` does. Nothing more can be written, not even by the interpreter's last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _READER_LEFT
+    except _NO_ARGUMENTS as error:
+        click.echo(error.format_message(), err=True)
+        return UsageError.exit_code
     except (Exception, KeyboardInterrupt) as error:
         if settings.debug:
             traceback.print_exc()

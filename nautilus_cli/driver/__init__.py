@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nautilus_cli.driver.caching import CacheInfo, CacheOptions, cache_info, clear_cache
     from nautilus_cli.driver.compilation import CompileResult, compile
     from nautilus_cli.driver.inspection import InspectResult, inspect
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.verification import VerifyResult, verify
 
 __all__ = [
+    "CacheInfo",
+    "CacheOptions",
     "CompileOptions",
     "CompileResult",
     "InspectOptions",
@@ -30,6 +33,8 @@ __all__ = [
     "TuneResult",
     "VerifyOptions",
     "VerifyResult",
+    "cache_info",
+    "clear_cache",
     "compile",
     "inspect",
     "preview",
@@ -39,6 +44,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "caching": ("CacheInfo", "CacheOptions", "cache_info", "clear_cache"),
     "compilation": ("CompileResult", "compile"),
     "inspection": ("InspectResult", "inspect"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),

@@ -80,7 +80,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         save_temporaries(options.save_temps, rendered, built, fused.graph)
 
     progress("writing the library", 0, 1)
-    manifest = bundle.write(
+    written = bundle.write(
         options.output,
         host_library=host_compiler.shared_library(store),
         variants=(Variant(target=target, plan=planned, symbols=symbols(rendered), images=built.images),),
@@ -100,7 +100,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         notes = (*notes, f"not verified; on a machine that runs {target.name}: nautilus verify {options.model.name} {options.output.name}")
     return CompileResult(
         library=options.output,
-        manifest=manifest,
+        manifest=written.manifest,
         target=target.name,
         kernels=len(planned.kernels),
         launches=len(planned.launches),

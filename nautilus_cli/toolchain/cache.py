@@ -6,10 +6,14 @@ so a reader sees all of it or nothing; a damaged entry is noticed by its digest 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
+import stat
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +21,12 @@ from nautilus_cli.errors import FileError
 
 _MAGIC = b"NAUTCCH1"
 _DIGEST_BYTES = 32
+
+_NAME = re.compile("[0-9a-f]{64}")
+_BESIDE = re.compile(r"\.[0-9a-f]{16}-.+")
+
+_WRITING_S = 3600
+"""A file that is being written is younger."""
 
 
 def key(*parts: str | bytes) -> str:
@@ -38,6 +48,21 @@ def default_folder() -> Path:
     if chosen:
         return Path(chosen).absolute()
     return Path(os.path.expanduser("~"), ".cache", "nautilus")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file of the cache.
+
+    Attributes:
+        kind: what it holds.
+        path: where it lies.
+        bytes: its size.
+    """
+
+    kind: str
+    path: Path
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +123,26 @@ class Cache:
             content = build()
             self.store(kind, name, content)
         return content
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield what is stored, and what writers that were killed left behind; nothing else that may lie in the folder.
+
+        Raises:
+            FileError: the folder cannot be read.
+        """
+        try:
+            kinds = sorted(path for path in self.folder.iterdir() if path.is_dir()) if self.folder.is_dir() else []
+        except OSError as error:
+            raise FileError(f"the cache cannot be read: {error.strerror}", where=str(self.folder)) from error
+        for kind in kinds:
+            for path in kind.glob("[0-9a-f][0-9a-f]/*"):
+                is_entry = _NAME.fullmatch(path.name) is not None and path.name.startswith(path.parent.name)
+                if not is_entry and not _BESIDE.fullmatch(path.name):
+                    continue
+                with contextlib.suppress(OSError):  # another process has removed it
+                    status = path.lstat()
+                    if stat.S_ISREG(status.st_mode) and (is_entry or status.st_mtime < time.time() - _WRITING_S):
+                        yield Entry(kind=kind.name, path=path, bytes=status.st_size)
 
     def size_bytes(self) -> int:
         """Return the bytes of all entries; files that other processes remove meanwhile do not count."""

@@ -39,6 +39,15 @@ def test_help_shows_every_subcommand_and_the_exit_codes(run: Run) -> None:
         assert f" {kind.exit_code} " in " ".join(done.out.split())
 
 
+@pytest.mark.parametrize("arguments", [[], ["cache"]])
+def test_a_command_that_is_missing_is_shown_the_help(arguments: list[str], run: Run) -> None:
+    done = run(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert "\nCommands:\n  " in done.err
+    assert "error:" not in done.err
+
+
 @pytest.mark.parametrize("kind", errors.NautilusError.__subclasses__())
 def test_an_error_is_a_paragraph_and_its_code(kind: type[errors.NautilusError], run: Run, answer) -> None:
     answer("compile", kind("the shape is unknown.", where="node 'conv1'", hint="Pass --shape."))

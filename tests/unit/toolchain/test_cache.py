@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,23 @@ def test_the_size_is_that_of_all_entries(store: Cache) -> None:
     store.store("cubin", NAME, b"x" * 1000)
     store.store("object", NAME, b"x" * 500)
     assert 1500 < store.size_bytes() < 1700
+
+
+def test_entries_are_ours_only(store: Cache) -> None:
+    assert list(store.entries()) == []
+    store.store("cubin", NAME, b"x" * 1000)
+    store.store("object", NAME, b"x" * 500)
+    beside = [store.folder / "cubin" / NAME[:2] / f".{NAME[:16]}-{suffix}" for suffix in ("old", "new")]
+    for path in beside:
+        path.write_bytes(b"half")
+    os.utime(beside[0], (0, 0))
+    others = ("notes.txt", "cubin/notes.txt", f"cubin/{NAME[:2]}/notes.txt", f"cubin/zz/{NAME}", f"cubin/00/{NAME}", f"tuning/{NAME}")
+    for name in others:
+        path = store.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+    found = sorted((entry.kind, entry.path.name, entry.bytes) for entry in store.entries())
+    assert found == [("cubin", beside[0].name, 4), ("cubin", NAME, 1040), ("object", NAME, 540)]
 
 
 def test_where_the_cache_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
