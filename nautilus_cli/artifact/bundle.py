@@ -1,4 +1,4 @@
-"""Write a library and its manifest: both whole, or neither."""
+"""Write a library, its manifest and, where they lie outside, its weights: all whole, or none."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from nautilus_cli.artifact import manifest
+from nautilus_cli.artifact import manifest, weights_file
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.elf import make_room
 from nautilus_cli.artifact.payload import Bytes, Variant
+from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.errors import FileError
 
 NO_BINDINGS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The files of a compiled model.
+
+    Attributes:
+        manifest: beside the library.
+        weights: beside the library; None where they lie inside.
+    """
+
+    manifest: Path
+    weights: Path | None
 
 
 def _umask() -> int:
@@ -55,13 +71,13 @@ def beside(path: Path, pieces: Iterable[Bytes], *, mode: int) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def require_writable(output: Path) -> None:
-    """Check that OUTPUT and its manifest can be written, before work is spent on them.
+def require_writable(output: Path, *more: Path) -> None:
+    """Check that OUTPUT, its manifest and MORE in the same folder can be written, before work is spent on them.
 
     Raises:
         FileError: they cannot.
     """
-    for place in (output, manifest.manifest_path(output)):
+    for place in (output, manifest.manifest_path(output), *more):
         if place.is_dir():
             raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
     with beside(output, (), mode=0o666):
@@ -84,10 +100,11 @@ def write(
     tools: Mapping[str, str],
     producer: str,
     bindings: Mapping[str, str] = NO_BINDINGS,
-) -> Path:
-    """Write a compiled model: the library OUTPUT and its manifest beside it.
+    weights: WeightsPlace = WeightsPlace.INTERNAL,
+) -> Written:
+    """Write a compiled model: the library OUTPUT, its manifest beside it, and its weights where they do not go into the library.
 
-    Both are written beside their places and then renamed, so that a failure or Ctrl-C leaves what was there.
+    All are written beside their places and then renamed, so that a failure or Ctrl-C leaves what was there.
 
     Args:
         output: the library to write, `libmodel.so`.
@@ -97,28 +114,43 @@ def write(
         tools: version of each tool, for the manifest.
         producer: version of Nautilus.
         bindings: text of the constant that replaces an input, by name.
-
-    Returns:
-        The path of the manifest.
+        weights: where they go.
 
     Raises:
         FileError: a file cannot be written.
     """
+    plan = variants[0].plan
     path = manifest.manifest_path(output)
+    beside_path = weights_file.weights_path(output) if weights_file.is_external(weights, plan.weight_bytes) else None
     if path == output:
         raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
-    require_writable(output)  # found out before the first of the two renames, not between them
-    weights_digest = payloads.weights_digest(variants[0].plan)
-    text = manifest.build(variants, model_digest=model_digest, weights_digest=weights_digest, tools=tools, bindings=bindings)
+    require_writable(output, *filter(None, [beside_path]))  # found out before the first of the renames, not between them
+    weights_digest = payloads.weights_digest(plan)
+    outside = weights_file.describe(plan, beside_path.name, weights_digest=weights_digest) if beside_path else None
+    text = manifest.build(
+        variants,
+        model_digest=model_digest,
+        weights_digest=weights_digest,
+        tools=tools,
+        bindings=bindings,
+        weights_file=outside.name if outside else "",
+    )
     payload = payloads.build(
         variants,
         model_digest=model_digest,
         manifest_digest=hashlib.sha256(text).digest(),
         weights_digest=weights_digest,
         producer=producer,
+        weights_file=outside,
     )
-    library = (make_room(host_library, payload.bytes), *payload.pieces)
-    with beside(output, library, mode=0o777) as library_file, beside(path, [text], mode=0o666) as manifest_file:
-        _rename(manifest_file, path)
-        _rename(library_file, output)
-    return path
+    files: list[tuple[Path, Iterable[Bytes], int]] = [
+        (path, [text], 0o666),
+        (output, (make_room(host_library, payload.bytes), *payload.pieces), 0o777),
+    ]
+    if outside and beside_path:
+        files.insert(0, (beside_path, chain([outside.head], payloads.weight_pieces(plan)), 0o666))
+    with ExitStack() as stack:
+        written = [(stack.enter_context(beside(place, pieces, mode=mode)), place) for place, pieces, mode in files]
+        for temporary, place in written:
+            _rename(temporary, place)
+    return Written(manifest=path, weights=beside_path)

@@ -36,6 +36,7 @@ _REQUIRED: Mapping[str, type] = {
     "tools": dict,
     "weight_bytes": int,
     "weights": list,
+    "weights_file": str,
     "weights_sha256": str,
 }
 """Keys of a manifest and their types."""
@@ -110,7 +111,13 @@ def _target(variant: Variant) -> dict[str, Any]:
 
 
 def build(
-    variants: Sequence[Variant], *, model_digest: bytes, weights_digest: bytes, tools: Mapping[str, str], bindings: Mapping[str, str]
+    variants: Sequence[Variant],
+    *,
+    model_digest: bytes,
+    weights_digest: bytes,
+    tools: Mapping[str, str],
+    bindings: Mapping[str, str],
+    weights_file: str = "",
 ) -> bytes:
     """Return the manifest of a library as the bytes of its file.
 
@@ -121,6 +128,7 @@ def build(
         weights_digest: SHA-256 of the weights section.
         tools: version of each tool that had a part in it.
         bindings: text of the constant that replaces an input, by name; whoever compares with the model needs them.
+        weights_file: name of the file beside the library that holds the weights; "" where the library itself does.
     """
     plan = variants[0].plan
     content = {
@@ -134,6 +142,7 @@ def build(
         "tools": dict(tools),
         "weight_bytes": plan.weight_bytes,
         "weights": [_weight(w) for w in plan.weights],
+        "weights_file": weights_file,
         "weights_sha256": weights_digest.hex(),
     }
     text = json.dumps(content, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False)

@@ -2,7 +2,7 @@
 
     header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | trailer
 
-Little endian; offsets count from the start of the payload.
+Little endian; offsets count from the start of the payload. Weights may lie in a file beside the library instead (`weights_file.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from nautilus_cli.artifact.abi import DTYPE_CODES
+from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Launch, Plan, Port
 from nautilus_cli.targets.base import Target
@@ -25,7 +26,7 @@ PAYLOAD_VERSION = 1
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ18Q4I32s32s32s32s")
+HEADER = struct.Struct("<8sIIQIIQ18Q6I32s32s32s32s")
 VARIANT = struct.Struct("<12IQ")
 IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ")
@@ -206,15 +207,18 @@ def _padding(position: int, align: int) -> bytes:
     return bytes(-position % align)
 
 
-def _tables(variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], producer: str) -> tuple[tuple[bytes, ...], int]:
+def _tables(
+    variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], texts: Sequence[str]
+) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
+    """Return the tables, and the offsets of TEXTS among the strings."""
     tables = _Tables()
     first = variants[0].plan
     for port in (*first.inputs, *first.outputs):
         tables.add_port(port)
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
-    producer_offset = tables.strings.add(producer)
-    return tables.sections(), producer_offset
+    places = tuple(tables.strings.add(text) for text in texts)
+    return tables.sections(), places
 
 
 def _layout(sections: Sequence[bytes]) -> tuple[list[tuple[int, int]], bytes]:
@@ -236,7 +240,15 @@ def _check_alike(variants: Sequence[Variant]) -> None:
             raise InternalError("the targets of one library differ in their weights", where=variant.target.name)
 
 
-def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: bytes, weights_digest: bytes, producer: str) -> Payload:
+def build(
+    variants: Sequence[Variant],
+    *,
+    model_digest: bytes,
+    manifest_digest: bytes,
+    weights_digest: bytes,
+    producer: str,
+    weights_file: WeightsFile | None = None,
+) -> Payload:
     """Return the payload of a library.
 
     Args:
@@ -245,14 +257,16 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
         manifest_digest: SHA-256 of the manifest's bytes.
         weights_digest: SHA-256 of the weights section.
         producer: version of Nautilus.
+        weights_file: the file that holds the weights in place of the payload.
 
     Raises:
         InternalError: the plan breaks a rule of its own.
     """
     _check_alike(variants)
     plan = variants[0].plan
+    texts = (producer, weights_file.name if weights_file else "")
     # Offsets have a fixed width, so the tables are as long with any offsets: once for the length, once for the bytes.
-    sections, _ = _tables(variants, [[0] * len(v.images) for v in variants], producer)
+    sections, _ = _tables(variants, [[0] * len(v.images) for v in variants], texts)
     position = HEADER.size + len(_layout(sections)[1])
     code_offsets: list[list[int]] = [[] for _ in variants]
     code: list[bytes] = []
@@ -262,10 +276,10 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
             offsets.append(position + len(code[-2]))
             position = offsets[-1] + len(image.data)
     code.append(_padding(position, ALIGNMENT_BYTES))
-    weights_offset = position + len(code[-1])
-    sections, producer_offset = _tables(variants, code_offsets, producer)
+    position += len(code[-1])
+    sections, text_offsets = _tables(variants, code_offsets, texts)
     places, tables = _layout(sections)
-    total = weights_offset + plan.weight_bytes + len(TRAILER)
+    total = position + (0 if weights_file else plan.weight_bytes) + len(TRAILER)
     header = bytearray(
         HEADER.pack(
             MAGIC,
@@ -276,12 +290,13 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
             zlib.crc32(tables),
             HEADER.size + len(tables),
             *(number for place in places for number in place),
-            weights_offset,
+            len(weights_file.head) if weights_file else position,
             plan.weight_bytes,
             len(plan.inputs),
             len(plan.outputs),
-            producer_offset,
-            0,
+            *text_offsets,
+            int(weights_file is not None),
+            weights_file.crc if weights_file else 0,
             model_digest,
             manifest_digest,
             hashlib.sha256(tables).digest(),
@@ -289,5 +304,5 @@ def build(variants: Sequence[Variant], *, model_digest: bytes, manifest_digest: 
         )
     )
     struct.pack_into("<I", header, _HEADER_CRC_OFFSET, zlib.crc32(header))
-    pieces = (bytes(header), tables, *code, *weight_pieces(plan), TRAILER)
+    pieces = (bytes(header), tables, *code, *(() if weights_file else weight_pieces(plan)), TRAILER)
     return Payload(pieces=pieces, bytes=total)

@@ -6,6 +6,7 @@
 
 #include "error.h"
 #include "structs.h"
+#include "weights.h"
 
 int nautilus_abi_version(void) { return NAUTILUS_ABI_VERSION; }
 
@@ -66,14 +67,19 @@ static nautilus_status load_functions(nautilus_model *model) {
 }
 
 static nautilus_status load_weights(nautilus_model *model) {
-  const struct payload_section *section = &model->payload.header->weights;
-  if (section->bytes == 0)
+  const struct driver *driver = &model->place.driver;
+  size_t bytes = model->payload.header->weights.bytes;
+  struct weights weights;
+  if (bytes == 0)
     return NAUTILUS_OK;
-  TRY(model_allocate(model, section->bytes, "the model's weights", &model->weights));
-  TRY_DRIVER(&model->place.driver, cuMemcpyHtoDAsync(model->weights, model->payload.base + section->offset, section->bytes, NULL),
-             "copying the weights");
-  TRY_DRIVER(&model->place.driver, cuStreamSynchronize(NULL), "copying the weights");
-  return NAUTILUS_OK;
+  TRY(weights_open(&model->payload, &weights));
+  nautilus_status status = model_allocate(model, bytes, "the model's weights", &model->weights);
+  if (status == NAUTILUS_OK)
+    status = error_driver(driver, driver->api.cuMemcpyHtoDAsync(model->weights, weights.data, bytes, NULL), "copying the weights");
+  if (status == NAUTILUS_OK)
+    status = error_driver(driver, driver->api.cuStreamSynchronize(NULL), "copying the weights");
+  weights_close(&weights);
+  return status;
 }
 
 /* Which port a word names: inputs first, then outputs; -1 for any other word. */

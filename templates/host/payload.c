@@ -31,8 +31,8 @@ __attribute__((section(".note.nautilus"), used, aligned(4))) static const struct
 
 static const char trailer[8] = "NAUTEND";
 
-/* CRC-32 of IEEE 802.3, as zlib's crc32: reflected, polynomial 0xEDB88320. */
-static uint32_t crc32(uint32_t crc, const void *data, size_t bytes) {
+/* Reflected, polynomial 0xEDB88320. */
+uint32_t payload_crc32(uint32_t crc, const void *data, size_t bytes) {
   uint32_t table[256];
   const uint8_t *byte = data;
   for (uint32_t i = 0; i < 256; i++) {
@@ -50,7 +50,7 @@ static uint32_t crc32(uint32_t crc, const void *data, size_t bytes) {
 static uint32_t header_crc(const struct payload_header *header) {
   struct payload_header copy = *header;
   copy.header_crc = 0;
-  return crc32(0, &copy, sizeof copy);
+  return payload_crc32(0, &copy, sizeof copy);
 }
 
 /* Whether a byte can be read. Pages of a mapped file beyond its end raise SIGBUS when touched; the kernel answers EFAULT instead. */
@@ -90,9 +90,10 @@ static nautilus_status check(const struct payload_header *header, uint64_t bytes
   for (size_t i = 0; i < PAYLOAD_TABLES; i++)
     if (!is_inside(&tables[i], header->tables_end, 8))
       return bad_library("is damaged: a table lies outside its model");
-  if (header->tables_end > bytes || header->tables_end < sizeof *header || !is_inside(&header->weights, bytes, 256))
+  if (header->tables_end > bytes || header->tables_end < sizeof *header ||
+      (!header->has_weights_file && !is_inside(&header->weights, bytes, 256)))
     return bad_library("is damaged: a section lies outside its model");
-  if (header->tables_crc != crc32(0, base + sizeof *header, header->tables_end - sizeof *header))
+  if (header->tables_crc != payload_crc32(0, base + sizeof *header, header->tables_end - sizeof *header))
     return bad_library("is damaged: the checksum of its plan is wrong");
   return NAUTILUS_OK;
 }
@@ -123,7 +124,7 @@ nautilus_status payload_check_code(const struct payload *payload, const struct p
   for (uint32_t i = 0; i < variant->image_count; i++) {
     const struct payload_image *image = &payload->images[variant->image_first + i];
     if (!is_inside(&image->code, payload->header->payload_bytes, 256) ||
-        image->crc != crc32(0, payload->base + image->code.offset, image->code.bytes))
+        image->crc != payload_crc32(0, payload->base + image->code.offset, image->code.bytes))
       return bad_library("is damaged: the checksum of its code is wrong");
   }
   return NAUTILUS_OK;

@@ -3,7 +3,7 @@
  *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | "NAUTEND\0"
  *
  * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
- * aligned; a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
+ * aligned (weights may lie in a file of their own: weights.h); a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
  * number of cubins, or one emulated image), kernels and launches.
  */
 #ifndef NAUTILUS_HOST_PAYLOAD_H
@@ -28,11 +28,13 @@ struct payload_header {
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
   struct payload_section variants, images, ports, dims, kernels, launches, words, strings; /* PAYLOAD_TABLES of them */
-  struct payload_section weights;
+  struct payload_section weights; /* in the payload, or in the file of weights */
   uint32_t input_count;    /* the first ports; the outputs follow */
   uint32_t output_count;
   uint32_t producer;       /* string: version of Nautilus */
-  uint32_t reserved;
+  uint32_t weights_file;   /* string: name of the file of weights, which lies beside this library */
+  uint32_t has_weights_file; /* 0: the weights lie in the payload */
+  uint32_t weights_head_crc; /* CRC-32 of that file up to the weights; among what it covers is their SHA-256 */
   uint8_t model_digest[32]; /* SHA-256 of each */
   uint8_t manifest_digest[32];
   uint8_t plan_digest[32];  /* of the tables */
@@ -109,6 +111,9 @@ struct payload {
 
 /* Finds the payload of this library; checks that all of it is there and that header and tables are as they were written. */
 nautilus_status payload_open(struct payload *payload);
+
+/* CRC-32 of IEEE 802.3, as zlib's crc32; CRC is that of the bytes before, 0 at first. */
+uint32_t payload_crc32(uint32_t crc, const void *data, size_t bytes);
 
 /* Checks the code of a variant; the weights are too large to read twice at every load. */
 nautilus_status payload_check_code(const struct payload *payload, const struct payload_variant *variant);

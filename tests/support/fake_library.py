@@ -12,6 +12,7 @@ import numpy as np
 from nautilus_cli import resources
 from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.ir.types import F32, I64
 from nautilus_cli.kernels.base import Geometry, KernelRequest
 from nautilus_cli.lowering.plan import Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -130,6 +131,14 @@ def gpu_variant() -> Variant:
     return replace(variant(b"", SM_90A), images=images)
 
 
-def write(output: Path, host: bytes, *variants: Variant) -> Path:
-    bundle.write(output, host_library=host, variants=variants, model_digest=MODEL_DIGEST, tools={"gcc": "12"}, producer="1.2.3")
+def write(output: Path, host: bytes, *variants: Variant, weights: WeightsPlace = WeightsPlace.INTERNAL) -> Path:
+    bundle.write(
+        output,
+        host_library=host,
+        variants=variants,
+        model_digest=MODEL_DIGEST,
+        tools={"gcc": "12"},
+        producer="1.2.3",
+        weights=weights,
+    )
     return output

@@ -1,7 +1,8 @@
 /* The C interface of a library that Nautilus compiled. C99; C++ can include it too.
  *
  * A library holds one model: its weights, a plan, and code for one or more targets. It needs libc and, unless it is emulated, the
- * CUDA driver (libcuda.so.1), which it opens itself; no CUDA toolkit, no framework.
+ * CUDA driver (libcuda.so.1), which it opens itself; no CUDA toolkit, no framework. Weights above 1 GiB, and where the user wished so,
+ * lie in a .safetensors file, which must stay beside the library under its name.
  *
  *     nautilus_model *model;
  *     nautilus_context *context;
@@ -44,7 +45,7 @@ NAUTILUS_API int nautilus_abi_version(void);
 typedef enum nautilus_status {
   NAUTILUS_OK = 0,
   NAUTILUS_INVALID_ARGUMENT = 1,   /* a null or misaligned pointer, a value out of range, a structure of unknown size */
-  NAUTILUS_BAD_LIBRARY = 2,        /* the file is truncated or damaged, or was stripped after it was made */
+  NAUTILUS_BAD_LIBRARY = 2,        /* the file, or that of its weights, is missing, truncated, damaged or another's; or it was stripped */
   NAUTILUS_NO_DRIVER = 3,          /* libcuda.so.1 is missing, or too old */
   NAUTILUS_NO_DEVICE = 4,          /* no GPU, or none with this number */
   NAUTILUS_UNFIT_DEVICE = 5,       /* the library holds no code for this GPU */

@@ -1,10 +1,15 @@
 import os
 import stat
+import struct
+import zlib
 
 import pytest
 
 from nautilus_cli.artifact import bundle, manifest
+from nautilus_cli.artifact import payload as payloads
+from nautilus_cli.artifact.elf import make_room
 from nautilus_cli.errors import FileError
+from nautilus_cli.runtime.library import held_targets
 from tests.support import fake_library
 
 
@@ -71,3 +76,20 @@ def test_unwritable_outputs_name_the_place(tmp_path, host, image):
     assert files(tmp_path) == ["libdir.so"]
     with pytest.raises(FileError, match="overwrite its own manifest"):
         fake_library.write(tmp_path / "libmodel.json", host, fake_library.variant(image))
+
+
+def test_weights_of_many_gigabytes_fit_inside(tmp_path, host):
+    """A library beyond 2 GiB loads: its sizes are 64-bit. The weights here are a hole in the file and cost nothing."""
+    gigabytes = 3 * 2**30
+    variant = fake_library.variant(b"image", weights=(), weight_bytes=0)
+    made = payloads.build([variant], model_digest=bytes(32), manifest_digest=bytes(32), weights_digest=bytes(32), producer="1")
+    fields = list(payloads.HEADER.unpack(made.pieces[0]))
+    fields[3], fields[4], fields[24] = fields[3] + gigabytes, 0, gigabytes
+    header = bytearray(payloads.HEADER.pack(*fields))
+    struct.pack_into("<I", header, 24, zlib.crc32(header))
+    path = tmp_path / "libmodel.so"
+    with path.open("wb") as file:
+        file.writelines((make_room(host, made.bytes + gigabytes), header, *made.pieces[1:-1]))
+        file.seek(gigabytes, os.SEEK_CUR)
+        file.write(made.pieces[-1])
+    assert held_targets(path) == (("emulated", True),)

@@ -11,6 +11,7 @@ import pytest
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
 from tests.support import fake_library
@@ -19,9 +20,11 @@ from tests.support.fake_library import compile_c
 MODEL, MANIFEST = b"m" * 32, b"n" * 32
 
 
-def build(*variants: Variant) -> Payload:
+def build(*variants: Variant, weights_file: WeightsFile | None = None) -> Payload:
     digest = payloads.weights_digest(variants[0].plan)
-    return payloads.build(variants, model_digest=MODEL, manifest_digest=MANIFEST, weights_digest=digest, producer="1.0")
+    return payloads.build(
+        variants, model_digest=MODEL, manifest_digest=MANIFEST, weights_digest=digest, producer="1.0", weights_file=weights_file
+    )
 
 
 def joined(payload: Payload) -> bytes:
@@ -49,7 +52,8 @@ def test_sections_lie_where_the_header_says():
     fields = HEADER.unpack_from(data)
     assert fields[:4] == (b"NAUTILUS", 1, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[29:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[25:31] == (3, 4, fields[27], fields[28], 0, 0)
+    assert fields[31:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
     offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
     assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
@@ -57,6 +61,17 @@ def test_sections_lie_where_the_header_says():
     weights_offset, weight_bytes = fields[23:25]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
+
+
+def test_weights_outside_leave_their_place_in_the_file():
+    data = joined(build(fake_library.variant(b"i"), weights_file=WeightsFile(name="w.safetensors", head=b"h" * 768)))
+    inside = joined(build(fake_library.variant(b"i")))
+    fields = HEADER.unpack_from(data)
+    assert fields[23:25] == (768, 512)
+    assert fields[29:31] == (1, zlib.crc32(b"h" * 768))
+    assert data[fields[21] + fields[28] :].startswith(b"w.safetensors\0")
+    assert len(inside) - len(data) == 512
+    assert fake_library.WEIGHTS.tobytes() not in data
 
 
 def test_header_checksum_covers_every_byte():

@@ -44,7 +44,11 @@ def test_device_runs(fake_cuda):
     ("capability", "targets", "chosen"),
     [
         (90, ["sm_90a", "sm_80"], "sm_90a"),
-        (90, ["sm_80", "emulated"], "compute capability 9.0. This library holds code for sm_80, emulated. Compile it with --target for 9.0"),
+        (
+            90,
+            ["sm_80", "emulated"],
+            "compute capability 9.0. This library holds code for sm_80, emulated. Compile it with --target for 9.0",
+        ),
         (86, ["sm_80", "sm_86", "sm_89"], "sm_86"),
         (87, ["sm_80", "sm_86", "sm_89"], "sm_86"),
         (80, ["sm_86", "sm_80"], "sm_80"),
