@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
-from nautilus_cli.kernels.base import Choose, KernelRequest
+from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, row, scatter
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
@@ -41,54 +41,87 @@ def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
         target: what the kernels will run on.
         choose: picks the schedule of a problem.
     """
-    kernels: dict[KernelRequest, int] = {}
-    recipes: list[set[str]] = []
-    geometries = []
+    return plan_each(fused, ((target, choose),))[0]
+
+
+def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]]) -> tuple[Plan, ...]:
+    """Lower every group in order for several targets, which differ in schedules only: weights are packed once and lie at the same offsets.
+
+    Args:
+        fused: the fused graph, with static shapes.
+        targets: what the kernels will run on, and what picks the schedule of a problem there.
+    """
     weights = WeightPool()
-    launches: list[tuple[int, Group, tuple[Referent, ...]]] = []
+    lowered: list[_LoweredGroup] = []
     for group in fused.groups:
         if all(prod(v.type.static) == 0 for v in group.outputs):
             continue  # nothing to store: an empty tensor
-        lowered = _lower(group)
-        family = families()[lowered.family]
-        schedule = choose(family, lowered.problem, target)
-        request = KernelRequest(
-            family=lowered.family,
-            problem=lowered.problem,
-            schedule=schedule,
-            functors=lowered.functors,
-            pointers=len(lowered.slots.referents),
-            index_bits=index_bits(lowered.slots, (v.type.elements for v in group.outputs)),
-        )
-        if request not in kernels:
-            kernels[request] = len(kernels)
-            geometries.append(family.geometry(lowered.problem, schedule))
-            recipes.append(set())
-        number = kernels[request]
-        referents = tuple(weights.add(r) for r in lowered.slots.referents)
-        recipes[number].update(r.recipe for r in referents if isinstance(r, PackedWeight))
-        launches.append((number, group, referents))
-
-    weight_entries, weight_bytes = weights.layout()
-    buffers, arena_bytes = _buffers(fused, launches)
+        found = _lower(group)
+        lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents)))
+    entries, weight_bytes = weights.layout()
+    buffers, arena_bytes = _buffers(fused, lowered)
     places = _Places(fused, buffers, weights)
-    return Plan(
-        target=target.name,
-        inputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.inputs),
-        outputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.outputs),
-        kernels=tuple(
-            Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)))
-            for request, geometry, used in zip(kernels, geometries, recipes, strict=True)
-        ),
-        launches=tuple(
-            Launch(kernel=number, words=tuple(places.word(r) for r in referents), origin=_origin(group), note=_note(group))
-            for number, group, referents in launches
-        ),
-        buffers=tuple(buffers.values()),
-        arena_bytes=arena_bytes,
-        weights=weight_entries,
-        weight_bytes=weight_bytes,
+    words = tuple(tuple(places.word(r) for r in one.referents) for one in lowered)
+    plans = []
+    for target, choose in targets:
+        kernels, numbers = _kernels(lowered, target, choose)
+        plans.append(
+            Plan(
+                target=target.name,
+                inputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.inputs),
+                outputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.outputs),
+                kernels=kernels,
+                launches=tuple(
+                    Launch(kernel=number, words=block, origin=_origin(one.group), note=_note(one.group))
+                    for number, block, one in zip(numbers, words, lowered, strict=True)
+                ),
+                buffers=tuple(buffers.values()),
+                arena_bytes=arena_bytes,
+                weights=entries,
+                weight_bytes=weight_bytes,
+            )
+        )
+    return tuple(plans)
+
+
+@dataclass(frozen=True, slots=True)
+class _LoweredGroup:
+    """A group, its kernel without a schedule, and what the kernel's pointers refer to, weights pooled."""
+
+    group: Group
+    lowered: Lowered
+    referents: tuple[Referent, ...]
+
+
+def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -> tuple[tuple[Kernel, ...], list[int]]:
+    """Give every kernel its schedule; return the distinct kernels, and each group's among them."""
+    distinct: dict[KernelRequest, int] = {}
+    geometries: list[Geometry] = []
+    recipes: list[set[str]] = []
+    numbers = []
+    for one in lowered:
+        found = one.lowered
+        family = families()[found.family]
+        schedule = choose(family, found.problem, target)
+        request = KernelRequest(
+            family=found.family,
+            problem=found.problem,
+            schedule=schedule,
+            functors=found.functors,
+            pointers=len(one.referents),
+            index_bits=index_bits(found.slots, (v.type.elements for v in one.group.outputs)),
+        )
+        if request not in distinct:
+            distinct[request] = len(distinct)
+            geometries.append(family.geometry(found.problem, schedule))
+            recipes.append(set())
+        numbers.append(distinct[request])
+        recipes[numbers[-1]].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
+    kernels = tuple(
+        Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)))
+        for request, geometry, used in zip(distinct, geometries, recipes, strict=True)
     )
+    return kernels, numbers
 
 
 def _lower(group: Group) -> Lowered:
@@ -156,13 +189,13 @@ class WeightPool:
         return self._offsets[id(weight)]
 
 
-def _buffers(fused: FusedGraph, launches: list[tuple[int, Group, tuple[Referent, ...]]]) -> tuple[dict[Value, Buffer], int]:
+def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup]) -> tuple[dict[Value, Buffer], int]:
     """Place every stored value that is neither an input nor an output in the arena."""
     outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
-    for number, (_, _, referents) in enumerate(launches):
-        for referent in referents:
+    for number, one in enumerate(lowered):
+        for referent in one.referents:
             if isinstance(referent, Value) and referent not in outside:
                 first.setdefault(referent, number)
                 last[referent] = number

@@ -12,7 +12,7 @@ from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import F16, I64, TensorType
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Plan
-from nautilus_cli.lowering.planner import plan
+from nautilus_cli.lowering.planner import plan, plan_each
 from nautilus_cli.passes import pipeline
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
@@ -123,3 +123,22 @@ def test_empty_results_need_no_kernel() -> None:
     s = Sketch()
     found = planned(s.graph([("y", s.node("Relu", (s.x(0, 4),)))]))
     assert found.launches == ()
+
+
+def test_targets_share_weights_and_memory() -> None:
+    """A library for several targets holds one copy: every packed form is every target's, at the same place."""
+    s = Sketch()
+    y = s.node("Conv", (s.x(1, 3, 9, 9), s.c(8, 3, 3, 3)), kernel_shape=(3, 3))
+    z = s.node("MatMul", (s.x(40, 15, name="x2"), s.c(15, 7)))  # rows that are padded
+    fused = pipeline.run(s.graph([("y", y), ("z", s.node("Add", (z, s.c(7))))]))
+    names = ("sm_80", "sm_90a", "sm_120", "emulated")
+    plans = plan_each(fused, [(target(name), analytic) for name in names])
+    assert {recipe for k in plans[0].kernels for recipe in k.recipes} > {"dense"}
+    assert len({k.request.schedule for found in plans for k in found.kernels}) > len(plans[0].kernels)
+    for name, found in zip(names, plans, strict=True):
+        assert found.weights is plans[0].weights
+        assert (found.buffers, found.arena_bytes) == (plans[0].buffers, plans[0].arena_bytes)
+        assert [launch.words for launch in found.launches] == [launch.words for launch in plans[0].launches]
+        alone = plan(fused, target(name), analytic)
+        assert (found.target, found.kernels, found.launches) == (alone.target, alone.kernels, alone.launches)
+        assert [(w.recipe, w.offset, w.tensors) for w in found.weights] == [(w.recipe, w.offset, w.tensors) for w in alone.weights]
