@@ -242,4 +242,5 @@ def test_refused_attributes(name: str, attrs: dict[str, object], message: str) -
 
 def test_every_pointwise_operator_is_tried_here() -> None:
     tried = {*UNARY, *POSITIVE, *BINARY, *VARIADIC, "Div", "Mod", "BitShift", "Pow", "Where"}
-    assert {n for n, o in operators().items() if isinstance(o.lowering, Pointwise)} <= tried
+    ours = {n for n in operators() if "::" in n}  # no oracle knows them; they have tests of their own
+    assert {n for n, o in operators().items() if isinstance(o.lowering, Pointwise)} - ours <= tried
