@@ -1,16 +1,18 @@
-"""Append data to a shared library so that the loader maps it, without a linker.
+"""Append data to a shared library so that the loader maps it, without a linker; and read what a library needs from the system.
 
 The last PT_NOTE program header, which nothing at run time reads, becomes a PT_LOAD over bytes appended to the file. Program headers
 stay as many as they were, so nothing else in the file moves.
 
 Source: System V ABI, chapter 5 "Program Loading and Dynamic Linking" (PT_LOAD entries ascend by p_vaddr; p_vaddr and p_offset are
-congruent modulo p_align), and chapter 4 "Symbol Table"; ELF-64 Object File Format 1.5 for the layouts of the structures.
+congruent modulo p_align), and chapter 4 "Symbol Table"; Linux Standard Base Core 5.0, section 10.7 "Symbol Versioning"; ELF-64 Object
+File Format 1.5 for the layouts of the structures.
 """
 
 from __future__ import annotations
 
+import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from nautilus_cli.errors import InternalError
@@ -24,9 +26,18 @@ _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 _MAGIC_64_LITTLE = b"\x7fELF\x02\x01"
-_PT_LOAD, _PT_NOTE = 1, 4
+_DYNAMIC_ENTRY = struct.Struct("<qQ")
+_VERSION_NEED = struct.Struct("<HHIII")
+_VERSION_NAME = struct.Struct("<IHHII")
+
+_PT_LOAD, _PT_DYNAMIC, _PT_NOTE = 1, 2, 4
+_DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_VERNEED = 0, 1, 5, 0x6FFFFFFE
 _PF_READ = 4
 _SHT_DYNSYM = 11
+
+
+Image = bytes | mmap.mmap
+"""A file's content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +64,42 @@ class Segment:
         return _PROGRAM_HEADER.pack(*fields)
 
 
+MACHINES = {62: "x86_64", 183: "aarch64"}
+"""Processors by their number in a header, as `platform.machine` calls them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Need:
+    """A library that another one needs.
+
+    Attributes:
+        library: its file name.
+        versions: of its interface, for example `GLIBC_2.34`.
+    """
+
+    library: str
+    versions: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Header:
+    machine: int
     program_offset: int
     program_count: int
     section_offset: int
     section_count: int
 
 
-def _read_header(image: bytes) -> _Header:
-    if len(image) < _HEADER.size or not image.startswith(_MAGIC_64_LITTLE):
+def _read_header(image: Image) -> _Header:
+    if len(image) < _HEADER.size or image[: len(_MAGIC_64_LITTLE)] != _MAGIC_64_LITTLE:
         raise InternalError("the file is not a 64-bit little-endian ELF file")
     fields = _HEADER.unpack_from(image)
-    return _Header(program_offset=fields[5], section_offset=fields[6], program_count=fields[10], section_count=fields[12])
+    return _Header(
+        machine=fields[2], program_offset=fields[5], section_offset=fields[6], program_count=fields[10], section_count=fields[12]
+    )
 
 
-def segments(image: bytes) -> tuple[Segment, ...]:
+def segments(image: Image) -> tuple[Segment, ...]:
     """Return the program headers of an ELF file, of which IMAGE may be only the beginning.
 
     Raises:
@@ -84,6 +115,76 @@ def segments(image: bytes) -> tuple[Segment, ...]:
 def mapped_bytes(image: bytes) -> int:
     """Return how long the file must be for all that the loader maps; IMAGE may be only its beginning."""
     return max((s.offset + s.file_bytes for s in segments(image) if s.is_load), default=0)
+
+
+def machine(image: Image) -> str:
+    """Return the processor that a library is for.
+
+    Raises:
+        InternalError: it is no 64-bit little-endian ELF file.
+    """
+    number = _read_header(image).machine
+    return MACHINES.get(number, f"machine {number}")
+
+
+def needs(image: Image) -> tuple[Need, ...]:
+    """Return the libraries that a library names as needed, in its order.
+
+    Raises:
+        InternalError: it is no shared library, or a damaged one.
+    """
+    try:
+        return _needs(image)
+    except (struct.error, IndexError, UnicodeDecodeError) as error:
+        raise InternalError("the file's dynamic section is damaged") from error
+
+
+def _needs(image: Image) -> tuple[Need, ...]:
+    table = segments(image)
+    dynamic = next((s for s in table if s.type == _PT_DYNAMIC), None)
+    if dynamic is None:
+        raise InternalError("the file has no dynamic section")
+    entries = []
+    for offset in range(dynamic.offset, dynamic.offset + dynamic.file_bytes, _DYNAMIC_ENTRY.size):
+        tag, value = _DYNAMIC_ENTRY.unpack_from(image, offset)
+        if tag == _DT_NULL:
+            break
+        entries.append((tag, value))
+    places = {tag: _file_offset(table, value) for tag, value in entries if tag in (_DT_STRTAB, _DT_VERNEED)}
+    names = places.get(_DT_STRTAB, 0)
+    versions = dict(_versions(image, places[_DT_VERNEED], names)) if _DT_VERNEED in places else {}
+    found = [_string(image, names + value) for tag, value in entries if tag == _DT_NEEDED]
+    return tuple(Need(library=name, versions=versions.get(name, ())) for name in found)
+
+
+def _versions(image: Image, offset: int, names: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield for each library the versions of its interface that are needed; offsets only grow, so that a damaged file has an end."""
+    while True:
+        _, count, file, first, following = _VERSION_NEED.unpack_from(image, offset)
+        found = []
+        place = offset + first
+        for _ in range(count):
+            _, _, _, name, step = _VERSION_NAME.unpack_from(image, place)
+            found.append(_string(image, names + name))
+            place += step
+        yield _string(image, names + file), tuple(found)
+        if following == 0:
+            return
+        offset += following
+
+
+def _string(image: Image, offset: int) -> str:
+    end = image.find(b"\0", offset)
+    if end < offset:
+        raise IndexError(offset)
+    return image[offset:end].decode()
+
+
+def _file_offset(table: Iterable[Segment], address: int) -> int:
+    for load in table:
+        if load.is_load and load.vaddr <= address < load.vaddr + load.file_bytes:
+            return load.offset + address - load.vaddr
+    raise IndexError(address)
 
 
 def _dynamic_symbols(image: bytes, header: _Header) -> Iterator[tuple[bytes, int]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.caching import CacheInfo, CacheOptions, cache_info, clear_cache
     from nautilus_cli.driver.compilation import CompileResult, compile
     from nautilus_cli.driver.inspection import InspectResult, inspect
+    from nautilus_cli.driver.library_diagnosis import LibraryDiagnosis, LibraryDiagnosisOptions, diagnose_library
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
     from nautilus_cli.driver.planning import PreviewOptions, preview
     from nautilus_cli.driver.running import RunOptions, RunResult, run
@@ -25,6 +26,8 @@ __all__ = [
     "CompileResult",
     "InspectOptions",
     "InspectResult",
+    "LibraryDiagnosis",
+    "LibraryDiagnosisOptions",
     "PreviewOptions",
     "Progress",
     "RunOptions",
@@ -36,6 +39,7 @@ __all__ = [
     "cache_info",
     "clear_cache",
     "compile",
+    "diagnose_library",
     "inspect",
     "preview",
     "run",
@@ -47,6 +51,7 @@ _MODULES = {
     "caching": ("CacheInfo", "CacheOptions", "cache_info", "clear_cache"),
     "compilation": ("CompileResult", "compile"),
     "inspection": ("InspectResult", "inspect"),
+    "library_diagnosis": ("LibraryDiagnosis", "LibraryDiagnosisOptions", "diagnose_library"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),
     "planning": ("PreviewOptions", "preview"),
     "running": ("RunOptions", "RunResult", "run"),

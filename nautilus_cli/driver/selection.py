@@ -46,7 +46,7 @@ def select(name: str | None, number: int | None = None) -> Selection:
         return Selection(target=chosen, runs_here=True)
     devices = found.devices if number is None else (_numbered(found, number),)
     if chosen is not None:
-        fits = next((d for d in devices if _runs_on(chosen, d.capability)), None)
+        fits = next((d for d in devices if runs_on(chosen, d.capability)), None)
         if fits is not None:
             return Selection(target=chosen, runs_here=True, device=fits.index, gpu=fits.name)
         why = found.problem or "its architecture is another"
@@ -77,7 +77,7 @@ def _numbered(found: device.Driver, number: int) -> device.Device:
     raise DeviceError(f"there is no device {number}", where="--device", hint=there)
 
 
-def _runs_on(target: Target, capability: tuple[int, int]) -> bool:
+def runs_on(target: Target, capability: tuple[int, int]) -> bool:
     """Whether an image for TARGET runs on a device of this compute capability."""
     if target.is_emulated:
         return False

@@ -1,10 +1,17 @@
+import contextlib
 import ctypes
+import mmap
+import platform
+import random
+import re
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from nautilus_cli.artifact.elf import DESCRIPTOR_MAGIC, make_room, mapped_bytes, segments
+from nautilus_cli.artifact.elf import DESCRIPTOR_MAGIC, Need, machine, make_room, mapped_bytes, needs, segments
 from nautilus_cli.errors import InternalError
 
 
@@ -66,3 +73,60 @@ def test_a_note_before_the_loads_is_given_too(host: bytes, tmp_path: Path) -> No
 def test_refuses_what_is_no_host_library(host: bytes, change: object, message: str) -> None:
     with pytest.raises(InternalError, match=message):
         make_room(change(host), 10)  # type: ignore[operator]
+
+
+def test_a_library_needs_the_c_library_only(host: bytes, tmp_path: Path) -> None:
+    found = needs(host)
+    assert {need.library.partition(".")[0] for need in found} <= {"libc", "ld-linux-x86-64", "libpthread", "libdl"}
+    c = next(need for need in found if need.library.startswith("libc."))
+    assert any(version.startswith("GLIBC_2.") for version in c.versions)
+    assert needs(make_room(host, 1000) + bytes(1000)) == found
+    assert machine(host) == platform.machine()
+    path = tmp_path / "host.so"
+    path.write_bytes(host)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        assert needs(image) == found
+
+
+def test_needs_are_what_readelf_says(host: bytes, tmp_path: Path) -> None:
+    readelf = shutil.which("readelf")
+    if readelf is None:
+        pytest.skip("no readelf")
+    path = tmp_path / "host.so"
+    path.write_bytes(host)
+    said = subprocess.run([readelf, "--wide", "--dynamic", path], capture_output=True, text=True, check=True).stdout
+    assert [need.library for need in needs(host)] == re.findall(r"\(NEEDED\).*\[(.*)\]", said)
+    said = subprocess.run([readelf, "--wide", "--version-info", path], capture_output=True, text=True, check=True).stdout
+    found = {version for need in needs(host) for version in need.versions}
+    assert found == set(re.findall(r"Name: (\S+) ", said.partition("Version needs section")[2]))
+
+
+def dynamic_header(host: bytes) -> int:
+    """Return where the program header of the dynamic section stands."""
+    (offset,) = struct.unpack_from("<Q", host, 32)
+    return offset + 56 * next(i for i, s in enumerate(segments(host)) if s.type == 2)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_dynamic_section_is_an_error_or_harmless(seed: int, host: bytes) -> None:
+    generator = random.Random(seed)
+    (segment,) = (s for s in segments(host) if s.type == 2)
+    damaged = bytearray(host)
+    for _ in range(4):
+        damaged[segment.offset + generator.randrange(segment.file_bytes)] = generator.randrange(256)
+    with contextlib.suppress(InternalError):
+        assert all(isinstance(need, Need) for need in needs(bytes(damaged)))
+
+
+def test_what_has_no_dynamic_section(host: bytes) -> None:
+    damaged = bytearray(host)
+    struct.pack_into("<I", damaged, dynamic_header(host), 4)
+    with pytest.raises(InternalError, match="no dynamic section"):
+        needs(bytes(damaged))
+    assert needs(host)
+    with pytest.raises(InternalError, match="ELF"):
+        needs(b"\x7fELF")
+    struct.pack_into("<H", damaged, 18, 183)
+    assert machine(bytes(damaged)) == "aarch64"
+    struct.pack_into("<H", damaged, 18, 7)
+    assert machine(bytes(damaged)) == "machine 7"

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from nautilus_cli import driver
+from nautilus_cli.errors import DeviceError
 from nautilus_cli.toolchain import diagnosis
 from nautilus_cli.toolchain.diagnosis import Diagnosis, Finding
 
@@ -60,3 +65,29 @@ def test_on_this_machine(run: Run) -> None:
     done = run("doctor")
     assert done.code == 0
     assert "NVRTC" in done.out
+
+
+def examined(**changes: Any) -> SimpleNamespace:
+    findings = (Finding(name="processor", found="x86_64"), Finding(name="runs here", found="no", advice="There is no driver."))
+    need = SimpleNamespace(library="libc.so.6", versions=("GLIBC_2.34",))
+    made = {"library": Path("libm.so"), "findings": findings, "targets": ("sm_90a",), "needs": (need,), "runs_on": None}
+    return SimpleNamespace(**{**made, "problem": DeviceError("there is no driver.", where="libm.so"), **changes})
+
+
+def test_a_library_that_does_not_run_here(run: Run, answer) -> None:
+    calls = answer("diagnose_library", examined())
+    done = run("doctor", "libm.so", "--device", "1")
+    assert calls == [driver.LibraryDiagnosisOptions(library=Path("libm.so"), device=1)]
+    assert done.code == 5
+    assert done.out.splitlines() == ["libm.so", "", "processor  x86_64", "runs here  no", "           There is no driver."]
+    assert done.err == "error: libm.so: there is no driver.\n"
+
+
+def test_a_library_as_data(run: Run, answer) -> None:
+    answer("diagnose_library", examined(problem=None, runs_on="sm_90a on H200"))
+    done = run("doctor", "libm.so", "--json")
+    assert done.code == 0
+    data = json.loads(done.out)
+    assert (data["runs_here"], data["runs_on"], data["problem"], data["targets"]) == (True, "sm_90a on H200", None, ["sm_90a"])
+    assert data["needs"] == [{"library": "libc.so.6", "versions": ["GLIBC_2.34"]}]
+    assert data["findings"][0] == {"name": "processor", "found": "x86_64", "advice": None}
