@@ -76,8 +76,13 @@ class IndexMap:
 
     @property
     def is_identity(self) -> bool:
-        """Whether the offset is the row-major linear index of the coordinates."""
+        """Whether the offset is the row-major linear index of the coordinates; the tensor behind may still have more elements."""
         return self == identity(self.extents)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether no coordinate has an element, though there are coordinates."""
+        return any(axis.end is not None and axis.end <= axis.begin for digits in self.stages[0].coordinates for axis in digits)
 
     def contiguous_width(self, limit: int) -> int:
         """Return the greatest power of two up to LIMIT by which neighbours along the last coordinate can be loaded at once.
@@ -88,10 +93,11 @@ class IndexMap:
         if len(self.stages) != 1:
             return 1
         (stage,) = self.stages
-        last = stage.coordinates[-1][-1] if stage.coordinates and stage.coordinates[-1] else None
-        if last is None or last.stride != 1 or last.is_guarded:
+        if not stage.coordinates:
             return 1
-        others = [a for digits in stage.coordinates for a in digits if a is not last]
+        *others, last = (axis for digits in stage.coordinates for axis in digits)
+        if last.stride != 1 or last.is_guarded:
+            return 1
         width = limit
         while width > 1 and (last.extent % width or stage.offset % width or any(a.stride % width for a in others if a.extent > 1)):
             width //= 2
@@ -199,18 +205,28 @@ def simplify(index_map: IndexMap) -> IndexMap:
     """Return an equal map with the fewest stages and digits that the rules below find; a fixed point of itself.
 
     Rules: digits of extent 1 go; neighbouring digits whose strides nest join; a stage folds into the one before it where its digits can be
-    told apart without carries.
+    told apart without carries. All maps without coordinates or without elements are one map.
     """
+    extents = index_map.extents
+    if 0 in extents:
+        return IndexMap((Stage(tuple((Axis(extent, 0),) for extent in extents)),))
     stages = [_tidy(stage) for stage in index_map.stages]
     position = 0
-    while position + 1 < len(stages):
+    while True:
+        if extents and any(_is_void(axis) for stage in stages for digits in stage.coordinates for axis in digits):
+            return IndexMap((Stage(((Axis(extents[0], 0, 0, 0),), *((Axis(extent, 0),) for extent in extents[1:]))),))
+        if position + 1 == len(stages):
+            return IndexMap(tuple(stages))
         merged = _merge(stages[position], stages[position + 1])
         if merged is None:
             position += 1
         else:
             stages[position : position + 2] = [_tidy(merged)]
             position = max(0, position - 1)
-    return IndexMap(tuple(stages))
+
+
+def _is_void(axis: Axis) -> bool:
+    return (axis.extent if axis.end is None else axis.end) <= axis.begin
 
 
 def _tidy(stage: Stage) -> Stage:

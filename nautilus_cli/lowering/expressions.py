@@ -130,6 +130,8 @@ class ExpressionBuilder:
         for piece in reversed(parts):
             operand_value = None if piece.operand is None else node.inputs[piece.operand]
             there = compose(index_map, piece.map)
+            if there.is_void:
+                continue
             if operand_value is None:
                 step = self.constant(0, value.type.dtype.compute)
             else:
@@ -138,8 +140,7 @@ class ExpressionBuilder:
                 inside = self._step(Inside(there))
                 step = self.apply("where", (inside, step, result), value.type.dtype.compute)
             result = step
-        assert result is not None
-        return result
+        return self.constant(0, value.type.dtype.compute) if result is None else result
 
     def _pointwise(self, node: Node, value: Value, index_map: IndexMap, lowering: Pointwise) -> int:
         shape = value.type.static

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.kernels.pool import Problem
@@ -18,6 +17,7 @@ from nautilus_cli.lowering.windows import image
 MODES: dict[str, Callable[[Any], tuple[str, str]]] = {
     "MaxPool": lambda _: ("max", "none"),
     "AveragePool": lambda attrs: ("sum", "window" if attrs.count_include_pad else "valid"),
+    "LpPool": lambda _: ("sum", "none"),
 }
 """(combine, divisor) of each pooling operator, from its attributes."""
 
@@ -28,8 +28,6 @@ def lower(lowering: Lowering) -> Lowered:
     assert anchor is not None
     x = anchor.inputs[0]
     assert x is not None
-    if len(list(anchor.results())) != 1 or anchor.op not in MODES:
-        raise ModelError(f"{anchor.op} is not supported in this form.", hint="MaxPool without its indices and AveragePool are.")
     (result,) = anchor.results()
     source, target = image(x), image(result)
     attrs: Any = anchor.attrs
@@ -62,5 +60,9 @@ def lower(lowering: Lowering) -> Lowered:
 
 
 def _element(lowering: Lowering, slots: Slots, x: Value) -> Expression:
+    """Return the expression of the image; LpPool, whose normal form has p = 1, sums magnitudes."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
     builder = ExpressionBuilder(lowering.group, slots)
-    return builder.expression((builder.value(x, image(x).walk),))
+    element = builder.value(x, image(x).walk)
+    return builder.expression((builder.apply("abs", (element,), x.type.dtype.compute) if anchor.op == "LpPool" else element,))

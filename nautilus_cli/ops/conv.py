@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,12 @@ def _evaluate(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
     found = conv_window(attrs, x.shape, w.shape)
     batch, group, outputs = x.shape[0], attrs.group, w.shape[0]
     wide, weights = found.padded(widened(x), 0), widened(w).reshape(1, group, outputs // group, *w.shape[1:])
-    result = np.zeros((batch, group, outputs // group, int(np.prod(found.results))), wide.dtype)
+    windows = prod(found.results)
+    result = np.zeros((batch, group, outputs // group, windows), wide.dtype)
     with np.errstate(all="ignore"):
         for place, seen in found.positions(wide):
             element: tuple[Any, ...] = (..., *place)
-            result += weights[element] @ np.ascontiguousarray(seen).reshape(batch, group, w.shape[1], -1)
+            result += weights[element] @ np.ascontiguousarray(seen).reshape(batch, group, w.shape[1], windows)
     result = result.reshape(batch, outputs, *found.results)
     if bias is not None:
         result = result + widened(bias).reshape(-1, *(1 for _ in found.results))

@@ -54,7 +54,7 @@ def _evaluate(attrs: GemmAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
     kind = left.dtype.type
     with np.errstate(all="ignore"):
         result = kind(attrs.alpha) * (left @ right)
-        if c is not None:
+        if c is not None and attrs.beta != 0:  # then C is not read, as in BLAS: not even its NaNs
             result = result + kind(attrs.beta) * widened(c)
         return (stored(result, a),)
 

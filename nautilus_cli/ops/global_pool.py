@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,12 @@ def _row(
 OPERATORS = (
     _row(
         "GlobalAveragePool",
-        lambda _, x, axes: np.asarray(np.mean(x, axis=axes, keepdims=True)),
+        lambda _, x, axes: np.asarray(np.sum(x, axis=axes, keepdims=True) / x.dtype.type(prod(x.shape[a] for a in axes))),
         lambda e, _, x, axes: reduction(e, "ReduceMean", x, axes),
     ),
     _row(
         "GlobalMaxPool",
-        lambda _, x, axes: np.asarray(np.max(x, axis=axes, keepdims=True)),
+        lambda _, x, axes: np.asarray(np.max(x, axis=axes, keepdims=True, initial=-np.inf)),
         lambda e, _, x, axes: reduction(e, "ReduceMax", x, axes),
     ),
     _row("GlobalLpPool", _power_mean, _lp_steps, GlobalLpPoolAttrs),

@@ -55,6 +55,8 @@ def _evaluate(attrs: LRNAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: 
 def _build(emitter: Emitter, attrs: LRNAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     """The sum over channels is an average pool over (channels, everything behind them), times its size."""
     x = first_of(operands)
+    if x.type.elements == 0:
+        return (x,)
     wide = widen(emitter, x)
     dtype = wide.type.dtype
     shape = x.type.static

@@ -15,7 +15,7 @@ from nautilus_cli.ops.checks import first_of, operand, operand_count
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import reshape
+from nautilus_cli.ops.wide import cast, reshape, scalar, widen
 from nautilus_cli.ops.window import Window, window
 
 
@@ -47,7 +47,7 @@ class AveragePoolAttrs:
 
 @dataclass(frozen=True, slots=True)
 class LpPoolAttrs:
-    """Attributes of LpPool."""
+    """Attributes of LpPool; in the normal form `p` is 1: powers and root are nodes around a sum of magnitudes."""
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"
@@ -89,6 +89,8 @@ def _infer_with(allowed: Collection[DType]) -> Callable[[Inference], tuple[Tenso
     def infer(inference: Inference) -> tuple[TensorType, ...]:
         operand_count(inference, 1, 1)
         x = operand(inference, 0, "X", allowed)
+        if getattr(inference.attrs, "p", 1) < 1:
+            raise ModelError(f"p is {inference.attrs.p}; the specification requires a norm, of 1 at least")
         shape = (*x.static[:2], *pool_window(inference.attrs, x.static).results)
         return (TensorType(x.dtype, shape), TensorType(I64, shape))[: inference.outputs]
 
@@ -148,6 +150,7 @@ def _normalise_with(name: str) -> Callable[[Emitter, Any, tuple[Value | None, ..
         full = replace(
             attrs,
             auto_pad="NOTSET",
+            ceil_mode=attrs.ceil_mode if attrs.auto_pad in ("", "NOTSET") else 0,  # auto_pad gives the number of windows itself
             kernel_shape=(*one, *found.kernel),
             strides=(*one, *found.strides),
             dilations=(*one, *found.dilations),
@@ -164,7 +167,34 @@ def _normalise_with(name: str) -> Callable[[Emitter, Any, tuple[Value | None, ..
     return normalise
 
 
-def _row(name: str, evaluate: Callable[..., tuple[np.ndarray, ...]], attributes: type, since: int, allowed: Collection[DType]) -> Operator:
+def _normalise_lp(emitter: Emitter, attrs: LpPoolAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
+    """Raise to the power before the window, and take the root behind it, both in the wide type."""
+    if attrs.p == 1:
+        return _normalise_with("LpPool")(emitter, attrs, operands)
+    x = first_of(operands)
+    wide = widen(emitter, x)
+    dtype = wide.type.dtype
+    if attrs.p == 2:
+        total = emitter.node("LpPool", [emitter.node("Mul", [wide, wide])], replace(attrs, p=1))
+        root = emitter.node("Sqrt", [total])
+    else:
+        powers = emitter.node("Pow", [emitter.node("Abs", [wide]), scalar(emitter, attrs.p, dtype)])
+        total = emitter.node("LpPool", [powers], replace(attrs, p=1))
+        root = emitter.node("Pow", [total, scalar(emitter, 1 / attrs.p, dtype)])
+    return (cast(emitter, root, x.type.dtype),)
+
+
+Normalise = Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...] | None]
+
+
+def _row(
+    name: str,
+    evaluate: Callable[..., tuple[np.ndarray, ...]],
+    attributes: type,
+    since: int,
+    allowed: Collection[DType],
+    normalise: Normalise | None = None,
+) -> Operator:
     return Operator(
         name=name,
         infer=_infer_with(allowed),
@@ -173,12 +203,12 @@ def _row(name: str, evaluate: Callable[..., tuple[np.ndarray, ...]], attributes:
         source=f"ONNX 28, {name}-22",
         attributes=attributes,
         since=since,
-        normalise=_normalise_with(name),
+        normalise=normalise or _normalise_with(name),
     )
 
 
 OPERATORS = (
     _row("MaxPool", _evaluate_max, MaxPoolAttrs, 1, (*FLOATS, I8, U8)),
     _row("AveragePool", _evaluate_average, AveragePoolAttrs, 1, FLOATS),
-    _row("LpPool", _evaluate_lp, LpPoolAttrs, 2, FLOATS),
+    _row("LpPool", _evaluate_lp, LpPoolAttrs, 2, FLOATS, _normalise_lp),
 )

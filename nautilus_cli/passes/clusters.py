@@ -45,6 +45,11 @@ class Dataflow:
             self._through[value] = look_through(value, self.transparent)
         return self._through[value]
 
+    def is_whole(self, value: Value) -> bool:
+        """Whether VALUE is where it comes from, element by element: all of it, in the same linear order."""
+        source, index_map = self.source(value)
+        return source.type.elements == value.type.elements and index_map.is_identity
+
     def predecessors(self, node: Node) -> Iterator[Node]:
         """Yield the computing nodes that NODE reads from."""
         for value in node.operands():

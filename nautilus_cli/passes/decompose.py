@@ -1,6 +1,7 @@
 """Write composite operators in simpler ones.
 
-Requires: a typed graph. Establishes: no operator with a Decompose lowering is left, and every other is in its normal form.
+Requires: a typed graph. Establishes: no operator with a Decompose lowering is left, and every other is in its normal form. A node of which
+a result is read that its operator's lowering does not give (the indices of MaxPool) stays as it is; see `supported`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def decompose(graph: Graph) -> Graph:
                 results = operator.lowering.build(builder, node.attrs, node.inputs)
             elif operator.normalise is not None:
                 results = operator.normalise(builder, node.attrs, node.inputs)
-            if results is not None:
+            if results is not None and all(v is None for v in node.outputs[len(results) :]):
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:
             return prune(graph)

@@ -86,9 +86,9 @@ def _same_elements(flow: Dataflow, cluster: Cluster, elements: int) -> Callable[
         if not _is_pointwise(node) or next(node.results()).type.elements != elements or _widens_for_reduction(flow, node):
             return False
         for value in node.operands():
-            source, index_map = flow.source(value)
-            inside = flow.producer.get(source) in cluster.members if source in flow.producer else False
-            if inside and not (value.type.elements == elements and index_map.is_identity):
+            source, _ = flow.source(value)
+            inside = source in flow.producer and flow.producer[source] in cluster.members
+            if inside and not (value.type.elements == elements and flow.is_whole(value)):
                 return False
         return True
 
@@ -124,10 +124,10 @@ def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
 
     def reads_fit(node: Node, as_row: bool) -> bool:
         for value in node.operands():
-            source, index_map = flow.source(value)
+            source, _ = flow.source(value)
             if flow.producer.get(source) not in cluster.members:
                 continue
-            if not index_map.is_identity:
+            if not flow.is_whole(value):
                 return False
             if as_row and not (is_row(value) and (columns == prod(kept) or not is_column(value))):
                 return False
@@ -167,8 +167,8 @@ def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
 def _reads_as_column(flow: Dataflow, reader: Node, node: Node, shape: tuple[int, ...]) -> bool:
     """Whether READER takes NODE's result element by element."""
     for value in reader.operands():
-        source, index_map = flow.source(value)
-        if flow.producer.get(source) is node and not (value.type.static == shape and index_map.is_identity):
+        source, _ = flow.source(value)
+        if flow.producer.get(source) is node and not (value.type.static == shape and flow.is_whole(value)):
             return False
     return True
 
@@ -226,11 +226,11 @@ def _groups(clusters: Clusters) -> tuple[Group, ...]:
     copies: list[Group] = []
     viewed: dict[Cluster, list[Value]] = {}
     for value in dict.fromkeys(v for _, v in flow.graph.outputs):
-        source, index_map = flow.source(value)
+        source, _ = flow.source(value)
         if source is value:
             continue
         owner = clusters.of[flow.producer[source]] if source in flow.producer else None
-        if owner is not None and index_map.is_identity:
+        if owner is not None and flow.is_whole(value):
             viewed.setdefault(owner, []).append(value)
         else:
             copies.append(Group("pointwise", None, _movement_behind(flow, [value]), (value,)))

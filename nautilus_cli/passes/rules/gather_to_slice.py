@@ -32,7 +32,8 @@ class GatherToSlice:
         bounds = [progression.start, end if end >= 0 else np.iinfo(np.int64).min, axis, progression.step]
         starts, ends, axes, steps = (emit.constant(np.array([number], np.int64)) for number in bounds)
         sliced = emit.node("Slice", (data, starts, ends, axes, steps))
-        return emit.node("Reshape", (sliced, emit.constant(np.array(next(node.results()).type.static, np.int64))))
+        shape = emit.constant(np.array(next(node.results()).type.static, np.int64))
+        return emit.node("Reshape", (sliced, shape), allowzero=1)
 
 
 def _progression(node: Node) -> Progression | None:

@@ -8,10 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import F32, TensorType
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import F16, F32, TensorType
+from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.pool import AveragePoolAttrs, pool_counts, pool_window
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
+from nautilus_cli.passes.decompose import decompose
 from tests.unit.ops.drawing import seeds, values
 from tests.unit.ops.lowered import lowered
 from tests.unit.ops.oracle import check, onnxruntime_says, same
@@ -105,3 +108,32 @@ def test_refusals(shape: tuple[int, ...], attrs: dict[str, Any], message: str) -
     operator = operators()["MaxPool"]
     with pytest.raises(ModelError, match=message):
         operator.infer(Inference(operator.attributes(**attrs), (TensorType(F32, shape),), (None,), 1))
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("auto_pad", ["VALID", "SAME_UPPER", "SAME_LOWER"])
+def test_auto_pad_gives_the_number_of_windows_itself(op: str, auto_pad: str) -> None:
+    """ceil_mode changes nothing there, and must not do so where auto_pad has become pads."""
+    x = np.arange(14, dtype=np.float32).reshape(1, 1, 2, 7)
+    attrs = {"kernel_shape": (1, 2), "strides": (1, 3), "auto_pad": auto_pad}
+    operator = operators()[op]
+    plain = operator.evaluate(operator.attributes(**attrs), (x,), 1)
+    rounded_up = operator.attributes(**attrs, ceil_mode=1)
+    for found in (operator.evaluate(rounded_up, (x,), 1), lowered(operator, rounded_up, (x,), 1)):
+        np.testing.assert_array_equal(found[0], plain[0])
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_normal_form_of_lp_pool_sums_magnitudes(p: int) -> None:
+    builder = GraphBuilder()
+    x = builder.input("x", TensorType(F16, (1, 2, 4, 4)))
+    y = builder.node("LpPool", [x], kernel_shape=(2, 2), p=p)
+    graph = decompose(builder.graph([("y", y)]))
+    (pool,) = [n for n in graph.nodes if n.op == "LpPool"]
+    assert pool.attrs.p == 1
+    assert next(pool.results()).type.dtype == (F16 if p == 1 else F32)
+
+
+def test_a_norm_below_one_is_refused() -> None:
+    with pytest.raises(ModelError, match="p is 0"):
+        GraphBuilder().node("LpPool", [Value(TensorType(F32, (1, 1, 2, 2)))], kernel_shape=(2, 2), p=0)

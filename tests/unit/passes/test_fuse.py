@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nautilus_cli.ir.graph import FusedGraph, Value
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes import pipeline
+from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
 
 
@@ -124,6 +125,27 @@ def test_expensive_work_before_a_product_is_not_repeated(sketch: Sketch) -> None
     other = Sketch()
     dear = pipeline.run(other.graph([("y", other.node("MatMul", (other.node("Exp", (other.x(8, 8),)), other.c(8, 8))))]))
     assert kinds(dear) == ["pointwise", "gemm"]
+
+
+def test_the_first_half_is_not_the_whole(sketch: Sketch) -> None:
+    """The first part of a Split has the linear indices of its operand, but is not all of it: it is copied, not stored along."""
+    y = sketch.node("MatMul", (sketch.x(4, 3), sketch.c(3, 2)))
+    first, second = sketch.apply("Split", (y, sketch.ints(3, 1)), outputs=(None, None))
+    assert first is not None and second is not None
+    fused = pipeline.run(sketch.graph([("first", first), ("second", second)]))
+    check(fused)
+    assert kinds(fused) == ["gemm", "pointwise", "pointwise"]
+
+
+def test_a_row_does_not_read_the_beginning_of_a_column_for_a_row(sketch: Sketch) -> None:
+    """x[:, :1] has the shape of a row's result, and where there is one row also its linear indices."""
+    x = sketch.x(1, 4)
+    twice = sketch.node("Mul", (x, x))
+    beginning = sketch.node("Slice", (twice, sketch.ints(0), sketch.ints(1), sketch.ints(1)))
+    total = sketch.node("ReduceSum", (twice, sketch.ints(1)))
+    graph = sketch.graph([("y", sketch.node("Add", (total, beginning)))])
+    check(pipeline.run(graph))
+    assert_plan_computes(graph)
 
 
 UNARY = ("Relu", "Exp", "Neg", "Softmax", "Identity")

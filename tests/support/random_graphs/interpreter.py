@@ -1,0 +1,353 @@
+"""Runs a plan in numpy: what kernels must do, said once more and slowly, with every access checked.
+
+It finds what passes, fusion and lowering get wrong without compiling anything: each graph takes milliseconds. Every load must stay in
+its tensor, every tensor must be alive and written before it is read, every store must write each of its elements once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram
+from nautilus_cli.ir.index_map import IndexMap
+from nautilus_cli.ir.types import DTYPES, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.lowering.plan import Plan, Word
+from nautilus_cli.ops.cast import converted
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.spec import NoAttrs, Pointwise
+
+Array = np.ndarray
+
+
+class InterpreterError(Exception):
+    """A plan breaks a rule that kernels rely on."""
+
+
+@dataclass(eq=False)
+class Space:
+    """A tensor in memory.
+
+    Attributes:
+        bytes: its contents.
+        written: whether each byte was written.
+        is_writable: whether kernels may write it.
+    """
+
+    bytes: Array
+    written: Array
+    is_writable: bool
+
+    def typed(self, dtype: DType) -> Array:
+        """Return the elements."""
+        usable = self.bytes.size // dtype.bytes * dtype.bytes
+        return self.bytes[:usable].view(dtype.numpy)
+
+
+def run(plan: Plan, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the outputs of a plan."""
+    return Interpreter(plan, feeds).run()
+
+
+class Interpreter:
+    """One run of a plan."""
+
+    def __init__(self, plan: Plan, feeds: Mapping[str, Array]) -> None:
+        self.plan = plan
+        self.arena = Space(np.full(plan.arena_bytes, 0xFF, np.uint8), np.zeros(plan.arena_bytes, bool), True)
+        self.inputs = [_read_only(feeds[port.name]) for port in plan.inputs]
+        self.outputs = [_empty(prod(port.shape) * port.dtype.bytes) for port in plan.outputs]
+        self.weights = {w.offset: _read_only(w.array) for w in plan.weights if w.array.size}
+        self._check_buffers()
+
+    def run(self) -> dict[str, Array]:
+        """Launch after launch."""
+        for number, launch in enumerate(self.plan.launches):
+            request = self.plan.kernels[launch.kernel].request
+            if len(launch.words) != request.pointers + request.scalars:
+                raise InterpreterError(f"launch {number} has {len(launch.words)} words")
+            spaces = [self._space(number, word) for word in launch.words]
+            _Launch(request, spaces).run()
+        for port, space in zip(self.plan.outputs, self.outputs, strict=True):
+            if not space.written.all():
+                raise InterpreterError(f"output {port.name} is not written")
+        return {port.name: space.typed(port.dtype).reshape(port.shape) for port, space in zip(self.plan.outputs, self.outputs, strict=True)}
+
+    def _space(self, number: int, word: Word) -> Space | None:
+        if word.kind == "input":
+            return self.inputs[word.index]
+        if word.kind == "output":
+            return self.outputs[word.index]
+        if word.kind == "weights":
+            return self.weights.get(word.value)
+        if word.kind == "arena":
+            here = [b for b in self.plan.buffers if b.offset == word.value and b.first <= number <= b.last]
+            alive = [b for b in here if b.bytes]
+            if here and not alive:
+                return _empty(0)
+            if len(alive) != 1:
+                raise InterpreterError(f"launch {number}: {len(alive)} buffers at {word.value}")
+            place = slice(word.value, word.value + alive[0].bytes)
+            if alive[0].first == number:
+                self.arena.bytes[place] = 0xFF
+                self.arena.written[place] = False
+            return Space(self.arena.bytes[place], self.arena.written[place], True)
+        return None
+
+    def _check_buffers(self) -> None:
+        for number, a in enumerate(self.plan.buffers):
+            if a.offset % 256 or a.offset + a.bytes > self.plan.arena_bytes:
+                raise InterpreterError(f"a buffer at {a.offset} of {a.bytes} bytes in an arena of {self.plan.arena_bytes}")
+            for b in self.plan.buffers[number + 1 :]:
+                if a.first <= b.last and b.first <= a.last and a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes:
+                    raise InterpreterError(f"buffers at {a.offset} and {b.offset} overlap while both are alive")
+
+
+def _empty(size: int) -> Space:
+    return Space(np.full(size, 0xFF, np.uint8), np.zeros(size, bool), True)
+
+
+def _read_only(array: Array) -> Space:
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return Space(raw, np.ones(raw.size, bool), False)
+
+
+class _Launch:
+    """One kernel on its tensors."""
+
+    def __init__(self, request: KernelRequest, spaces: Sequence[Space | None]) -> None:
+        self.request = request
+        self.functors = dict(request.functors)
+        self.spaces = spaces
+        self.stored: set[int] = set()
+        self.loaded: set[int] = set()
+
+    def run(self) -> None:
+        """Run the family's kernel."""
+        with np.errstate(all="ignore"):
+            getattr(self, self.request.family)(self.request.problem)
+        both = [s for s in self.stored for o in self.loaded if self.spaces[s] is self.spaces[o]]
+        if both:
+            raise InterpreterError("a kernel reads what it writes")
+
+    # Families
+
+    def pointwise(self, problem: Any) -> None:
+        self.evaluate(self.functors["Body"], (problem.elements,))
+
+    def row(self, problem: Any) -> None:
+        program = self.functors["Program"]
+        assert isinstance(program, RowProgram)
+        rows, columns = problem.rows, problem.columns
+        results: list[Array] = []
+        for reduction in program.reductions:
+            (term,) = self.evaluate(reduction.term, (rows, columns), [np.broadcast_to(r[:, None], (rows, columns)) for r in results])
+            combined = _COMBINERS[reduction.combine](np.broadcast_to(term, (rows, columns)))
+            (finished,) = self.evaluate(reduction.finish, (rows,), [*results, combined.astype(term.dtype)])
+            results.append(np.broadcast_to(finished, (rows,)))
+        self.evaluate(program.column_epilogue, (rows, columns), [np.broadcast_to(r[:, None], (rows, columns)) for r in results])
+        self.evaluate(program.row_epilogue, (rows,), results)
+
+    def gemm(self, problem: Any) -> None:
+        p = problem
+        a = self.matrix("A", (p.batch, p.m, p.k) if p.a_k_last else (p.batch, p.k, p.m))
+        b = self.matrix("B", (p.batch, p.n, p.k) if p.b_k_last else (p.batch, p.k, p.n))
+        left = a if p.a_k_last else a.swapaxes(1, 2)
+        right = b.swapaxes(1, 2) if p.b_k_last else b
+        kind = p.accumulate.numpy
+        self.evaluate(self.functors["Epilogue"], (p.batch, p.m, p.n), [left.astype(kind) @ right.astype(kind)])
+
+    def conv(self, problem: Any) -> None:
+        p = problem
+        x = self.matrix("X", (p.batch, p.in_height, p.in_width, p.groups * p.in_channels))
+        taps = p.kernel_height * p.kernel_width
+        w = self.matrix("Weight", (p.groups * p.out_channels, taps * p.in_channels))
+        kind = p.accumulate.numpy
+        x, w = x.astype(kind), w.astype(kind)
+        seen, _ = _windows(p, x, 0)
+        seen = seen.reshape(*seen.shape[:3], taps, p.groups, p.in_channels)
+        w = w.reshape(p.groups, p.out_channels, taps, p.in_channels)
+        result = np.einsum("byxtgc,gotc->byxgo", seen, w).reshape(p.batch, p.out_height, p.out_width, p.groups * p.out_channels)
+        self.evaluate(self.functors["Epilogue"], result.shape, [result.astype(kind)])
+
+    depthwise = conv
+
+    def pool(self, problem: Any) -> None:
+        p = problem
+        x = self.matrix("X", (p.batch, p.in_height, p.in_width, p.channels))
+        lowest = 0 if p.combine == "sum" else -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        seen, _ = _windows(p, x, lowest)
+        result = seen.max(axis=3) if p.combine == "max" else seen.sum(axis=3, dtype=x.dtype)
+        if p.divisor != "none":
+            inner = np.ones((1, p.in_height, p.in_width, 1))
+            if p.divisor == "window":
+                _, counts = _windows(p, inner, 0, widen=True)
+            else:
+                counts, _ = _windows(p, inner, 0)
+            result = result / counts.sum(axis=3).astype(x.dtype)
+        self.evaluate(self.functors["Epilogue"], result.shape, [result.astype(x.dtype)])
+
+    def gather(self, problem: Any) -> None:
+        p = problem
+        base = self.functors["Base"]
+        assert isinstance(base, Expression)
+        (load,) = base.steps
+        assert isinstance(load, Load) and load.slot == p.data_slot
+        offsets, valid = load.map.offsets()
+        if not valid.all() or load.map.extents != (p.rows, p.columns):
+            raise InterpreterError("the base of a gather has guards or other extents")
+        for number, (extent, stride) in enumerate(zip(p.extents, p.strides, strict=True)):
+            (index,) = self.evaluate(self.functors[f"Index{number}"], (p.rows,))
+            index = np.broadcast_to(index, (p.rows,)).astype(np.int64)
+            index = np.where(index < 0, index + extent, index)
+            if ((index < 0) | (index >= extent)).any():
+                raise InterpreterError("an index is out of range")
+            offsets = offsets + (index * stride)[:, None]
+        self.evaluate(self.functors["Epilogue"], (p.rows, p.columns), [self.read(load, offsets, np.ones(offsets.shape, bool))])
+
+    # Expressions
+
+    def matrix(self, name: str, extents: tuple[int, ...]) -> Array:
+        """Return the one result of a functor at all coordinates."""
+        (value,) = self.evaluate(self.functors[name], extents)
+        return np.broadcast_to(value, extents)
+
+    def evaluate(self, expression: Any, extents: tuple[int, ...], parameters: Sequence[Array] = ()) -> list[Array]:
+        """Return the results of an expression over all coordinates, and store what it stores."""
+        values: list[Array] = []
+        for step in expression.steps:
+            if isinstance(step, Parameter):
+                value = parameters[step.index]
+            elif isinstance(step, Load):
+                value = self.read(step, *_offsets(step.map, extents))
+            elif isinstance(step, Inside):
+                value = _offsets(step.map, extents)[1]
+            elif isinstance(step, Constant):
+                number = float.fromhex(step.text) if step.dtype.is_float else int(step.text)
+                value = np.asarray(np.float64(number) if step.dtype.is_float else number).astype(step.dtype.numpy)
+            else:
+                value = np.asarray(_function(step)(*(values[i] for i in step.operands))).astype(step.dtype.numpy)
+            if not isinstance(step, Inside) and value.dtype != step.dtype.numpy:
+                raise InterpreterError(f"{step} gives {value.dtype}")
+            values.append(value)
+        for store in expression.stores:
+            offsets, valid = _offsets(store.map, extents)
+            space = self.spaces[store.slot]
+            if not valid.all() or space is None or not space.is_writable:
+                raise InterpreterError("a store has guards, or nowhere to go")
+            self.stored.add(store.slot)
+            target = space.typed(store.storage)
+            flat = offsets.reshape(-1)
+            if flat.size != target.size or not np.array_equal(np.sort(flat), np.arange(target.size)):
+                raise InterpreterError(f"a store of {flat.size} elements does not write each of {target.size} once")
+            target[flat] = np.broadcast_to(values[store.step], extents).reshape(-1).astype(store.storage.numpy)
+            space.written[:] = True
+        return [values[i] for i in expression.results]
+
+    def read(self, load: Load, offsets: Array, valid: Array) -> Array:
+        """Return elements in their compute type, zero where there is none."""
+        space = self.spaces[load.slot]
+        result = np.zeros(offsets.shape, load.dtype.numpy)
+        if not valid.any():
+            return result
+        if space is None:
+            raise InterpreterError("a load from nowhere")
+        self.loaded.add(load.slot)
+        source = space.typed(load.storage)
+        chosen = offsets[valid]
+        if chosen.min() < 0 or chosen.max() >= source.size:
+            raise InterpreterError(f"a load of elements {chosen.min()} to {chosen.max()} of {source.size}")
+        if not space.written.all():
+            raise InterpreterError("a load of what was not written")
+        result[valid] = source[chosen].astype(load.dtype.numpy)
+        return result
+
+
+def _offsets(index_map: IndexMap, extents: tuple[int, ...]) -> tuple[Array, Array]:
+    if index_map.extents != extents:
+        raise InterpreterError(f"a map over {index_map.extents} in a kernel over {extents}")
+    return index_map.offsets()
+
+
+def _windows(p: Any, x: Array, fill: float, *, widen: bool = False) -> tuple[Array, Array]:
+    """Return [batch, out height, out width, taps, channels] of X, and of ones that reach into the padding where WIDEN."""
+    reach_y = (p.out_height - 1) * p.stride_height + (p.kernel_height - 1) * p.dilation_height + 1
+    reach_x = (p.out_width - 1) * p.stride_width + (p.kernel_width - 1) * p.dilation_width + 1
+    height, width = max(reach_y, p.pad_top + p.in_height), max(reach_x, p.pad_left + p.in_width)
+    image = np.full((x.shape[0], height, width, x.shape[3]), fill, x.dtype)
+    image[:, p.pad_top : p.pad_top + p.in_height, p.pad_left : p.pad_left + p.in_width] = x
+    ones = np.zeros((1, height, width, 1))
+    if widen:
+        ones[:, : p.pad_top + p.in_height + p.pad_bottom, : p.pad_left + p.in_width + p.pad_right] = 1
+    found = []
+    for source in (image, ones):
+        taps = []
+        for r in range(p.kernel_height):
+            for s in range(p.kernel_width):
+                y, z = r * p.dilation_height, s * p.dilation_width
+                seen = source[:, y : y + reach_y : p.stride_height, z : z + reach_x : p.stride_width]
+                taps.append(seen[:, : p.out_height, : p.out_width])
+        found.append(np.stack(taps, axis=3))
+    return found[0], found[1]
+
+
+_COMBINERS: Mapping[str, Callable[[Array], Array]] = {
+    "sum": lambda x: np.sum(x, axis=1, dtype=x.dtype),
+    "prod": lambda x: np.prod(x, axis=1, dtype=x.dtype),
+    "max": lambda x: np.max(x, axis=1, initial=False if x.dtype.kind == "b" else -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min),
+    "min": lambda x: np.min(x, axis=1, initial=True if x.dtype.kind == "b" else np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).max),
+}
+
+
+def _with_attributes(op: str) -> Callable[..., Array]:
+    """Return an operator whose function takes its attributes as further operands."""
+    operator = operators()[op]
+
+    def call(*values: Array) -> Array:
+        count = len(values) - len(operator.attributes.__dataclass_fields__)  # type: ignore[attr-defined]
+        attrs = operator.attributes(*(v.item() for v in values[count:]))
+        return np.asarray(operator.evaluate(attrs, values[:count], 1)[0])
+
+    return call
+
+
+def _gelu(x: Array, is_tanh: Array) -> Array:
+    operator = operators()["Gelu"]
+    return np.asarray(operator.evaluate(operator.attributes("tanh" if is_tanh else "none"), (x,), 1)[0])
+
+
+def _bit_shift(x: Array, count: Array, is_left: Array) -> Array:
+    operator = operators()["BitShift"]
+    return np.asarray(operator.evaluate(operator.attributes("LEFT" if is_left else "RIGHT"), (x, count), 1)[0])
+
+
+@cache
+def _functions() -> Mapping[str, Callable[..., Array]]:
+    """Return the device functions by name: the truths of the operators that they are made for."""
+    found: dict[str, Callable[..., Array]] = {
+        "identity": lambda x: x,
+        "where": np.where,
+        "gelu": _gelu,
+        "bit_shift": _bit_shift,
+    }
+    for operator in operators().values():
+        lowering = operator.lowering
+        if isinstance(lowering, Pointwise) and lowering.function not in found:
+            if lowering.constants is None and operator.attributes is NoAttrs:
+                found[lowering.function] = lambda *x, operator=operator: operator.evaluate(NoAttrs(), x, 1)[0]  # type: ignore[misc]
+            else:
+                found[lowering.function] = _with_attributes(operator.name)
+    return found
+
+
+def _function(step: Apply) -> Callable[..., Array]:
+    if step.function.startswith("cast_"):
+        target = DTYPES[step.function.split("_")[2]]
+        return lambda x: converted(x, target)
+    return _functions()[step.function]
