@@ -134,6 +134,27 @@ def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
     return builder.apply("Reshape", [result, _integers(builder, shape)], outputs=call.outputs)
 
 
+def _resized(builder: GraphBuilder, call: Call) -> Call:
+    """Resize without coordinates of its own, or Upsample: places are divided by the scale.
+
+    The nearest element is the one at or before a place where the dimension grows, and the one at or behind it where it shrinks.
+
+    Source: ONNX 10, Resize-10 and Upsample-9, which leave the nearest element open; onnxruntime chooses so.
+    """
+    x, mode = call.operand(0), call.attributes.get("mode", "nearest")
+    given = call.attributes.get("scales")
+    scales = builder.constant(np.array(given, np.float32)) if isinstance(given, tuple) else call.operand(1)
+    attributes: dict[str, AttributeValue] = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    numbers = scales.constant
+    if mode == "nearest" and numbers is not None and np.any(numbers < 1):
+        if np.any(numbers > 1):
+            grown = builder.constant(np.maximum(numbers, np.float32(1)))
+            x = builder.node("Resize", [x, None, grown], builder.operator("Resize").attributes(**attributes))
+        scales = builder.constant(np.minimum(numbers, np.float32(1)))
+        attributes["nearest_mode"] = "ceil"
+    return replace(call, op="Resize", inputs=(x, None, scales), attributes=attributes)
+
+
 def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """Append a Reshape."""
     return builder.node("Reshape", [value, _integers(builder, shape)])
@@ -153,6 +174,8 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         "Gemm": ((7, _dropped("broadcast")),),
         "GroupNormalization": ((21, _group_scales),),
         "PRelu": ((7, _channel_slope),),
+        "Resize": ((11, _resized),),
+        "Upsample": ((10, _resized),),
     }
 )
 """For each operator (before which opset, its variant), in order of application.

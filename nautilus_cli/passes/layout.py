@@ -15,6 +15,9 @@ from nautilus_cli.ops.spec import Anchor
 
 CHANNELS_LAST_FAMILIES = frozenset({"conv", "pool"})
 
+ORDER_KEEPING_FAMILIES = frozenset({"resize"})
+"""Families that run over either order; the result lies as the first operand does."""
+
 
 def layout(graph: Graph) -> Graph:
     """Give channels-last to results of convolution and pooling, and to pointwise results of the same shape as such an operand."""
@@ -37,6 +40,8 @@ def _order(node: Node, inputs: tuple[Value | None, ...], value: Value) -> tuple[
     lowering = operators()[node.op].lowering
     rank = len(value.type.shape)
     if isinstance(lowering, Anchor):
+        if lowering.family in ORDER_KEEPING_FAMILIES and inputs[0] is not None:
+            return inputs[0].order
         return (0, *range(2, rank), 1) if lowering.family in CHANNELS_LAST_FAMILIES else None
     if is_movement(node):
         return None

@@ -17,6 +17,7 @@ from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.verifier import verify_graph
 from tests.unit.frontend.models import imported, model, node, ops, output, tensor_input, told, unary
+from tests.unit.ops.oracle import onnxruntime_says
 
 RANDOM = np.random.default_rng(1)
 
@@ -229,3 +230,29 @@ def test_every_older_form_has_a_variant() -> None:
         if any(v < operator.since for v in reachable) and name not in VARIANTS:
             uncovered.add(name)
     assert uncovered == set()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(
+    ("opset", "op", "scales"),
+    [
+        (10, "Resize", (1, 1, 2, 1.3)),
+        (10, "Resize", (1, 1, 0.6, 0.3)),
+        (10, "Resize", (1, 1, 0.6, 1.3)),
+        (9, "Upsample", (1, 1, 2, 1.3)),
+        (8, "Upsample", (1, 1, 1.7, 3)),
+    ],
+)
+def test_resize_without_coordinates(opset: int, op: str, scales: tuple[float, ...], mode: str) -> None:
+    """Checked against onnxruntime: the specification says not which element is nearest, and onnx has no reference for it."""
+    x, numbers = normal(1, 2, 7, 5), np.array(scales, np.float32)
+    is_attribute = opset < 9
+    attributes = {"mode": mode, **({"scales": [float(s) for s in scales]} if is_attribute else {})}
+    operands = [] if is_attribute else [numbers]
+    (wanted,) = onnxruntime_says(op, [x, *operands], attributes, 1, opset)
+    initializers = {} if is_attribute else {"s": numbers}
+    nodes = [node(op, ["x", *(["s"] if operands else [])], ["y"], **attributes)]
+    loaded = imported(model(nodes, [tensor_input("x", *x.shape)], [output("y")], initializers, opset=opset))
+    verify_graph(loaded.graph)
+    assert set(ops(loaded)) == {"Resize"}
+    np.testing.assert_array_almost_equal_nulp(evaluate(loaded.graph, {"x": x})["y"], wanted, 0 if mode == "nearest" else 64)

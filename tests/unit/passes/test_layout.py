@@ -1,0 +1,33 @@
+"""Where channels-last begins, spreads and ends."""
+
+from __future__ import annotations
+
+from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.passes.decompose import decompose
+from nautilus_cli.passes.layout import layout
+from tests.unit.passes.sketches import Sketch
+
+CHANNELS_LAST = (0, 2, 3, 1)
+
+
+def orders(graph: Graph) -> dict[str, tuple[int, ...] | None]:
+    """Return the order of the only result of each operator."""
+    return {node.op: next(node.results()).order for node in layout(decompose(graph)).nodes}
+
+
+def resized(s: Sketch, x: Value) -> Value:
+    return s.node("Relu", [s.node("Resize", [x, None, None, s.ints(1, 4, 7, 9)], mode="linear")])
+
+
+def test_resize_keeps_the_order_of_its_operand() -> None:
+    s = Sketch()
+    found = orders(s.graph([("y", s.node("Relu", [resized(s, s.node("Conv", [s.x(1, 3, 8, 8), s.c(4, 3, 3, 3)]))]))]))
+    assert found["Conv"] == found["nautilus::Interpolate"] == CHANNELS_LAST
+    s = Sketch()
+    found = orders(s.graph([("y", s.node("Relu", [resized(s, s.x(1, 4, 8, 8))]))]))
+    assert found["nautilus::Interpolate"] is None
+
+
+def test_outputs_of_the_graph_lie_as_onnx_has_them() -> None:
+    s = Sketch()
+    assert orders(s.graph([("y", s.node("Conv", [s.x(1, 3, 8, 8), s.c(4, 3, 3, 3)]))]))["Conv"] is None
