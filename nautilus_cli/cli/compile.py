@@ -6,19 +6,35 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import byte_count, graph_options, jobs_option, json_option, model_argument, target_device_option
+from nautilus_cli.cli.options import (
+    byte_count,
+    graph_options,
+    jobs_option,
+    json_option,
+    model_argument,
+    target_device_option,
+    targets_option,
+)
 from nautilus_cli.cli.settings import Settings, common_options
 
 
 @click.command("compile", short_help="Compile a model to one shared library.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="LIB.so", help="The library to write.  [required]")
+@targets_option
 @graph_options
 @target_device_option
 @click.option(
     "--max-memory", type=byte_count, metavar="SIZE", help="Refuse to build what needs more device memory, in bytes or for example 1GiB."
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan, its launches and its memory; build and write nothing.")
+@click.option(
+    "--weights",
+    type=click.Choice(["automatic", "internal", "external"]),
+    default="automatic",
+    help="Where the weights go: into the library, or into a .safetensors file that must stay beside it; above 1 GiB, beside it."
+    " [default: automatic]",
+)
 @click.option("--save-temps", type=click.Path(path_type=Path), metavar="DIR", help="Keep kernel texts, images and compiler logs there.")
 @jobs_option
 @click.option(
@@ -38,6 +54,7 @@ def command(
     device: int | None,
     max_memory: int | None,
     dry_run: bool,
+    weights: str,
     save_temps: Path | None,
     jobs: int | None,
     verify: bool,
@@ -45,7 +62,8 @@ def command(
 ) -> None:
     """Compile MODEL to one shared library.
 
-    The manifest is written beside it, with the suffix .json, and the verdict of the verification, with the suffix .verify.json.
+    The manifest is written beside it, with the suffix .json, and the verdict of the verification, with the suffix .verify.json; so are
+    weights that do not go into it, with the suffix .weights.safetensors.
     """
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
@@ -74,6 +92,7 @@ def command(
         save_temps=save_temps,
         jobs=jobs,
         verify=verify,
+        weights=weights,
     )
     with ProgressLine(settings) as progress:
         result = driver.compile(options, progress=progress)

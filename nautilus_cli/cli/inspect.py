@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import graph_options, json_option
+from nautilus_cli.cli.options import graph_options, json_option, target_option
 from nautilus_cli.cli.settings import Settings, common_options
 
 
 @click.command("inspect", short_help="Show what is in a model or a library.")
 @click.argument("path", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
+@target_option
 @graph_options
 @click.option("--explain", metavar="NODE", help="Say everything about one ONNX node.")
 @json_option

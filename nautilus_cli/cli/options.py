@@ -79,6 +79,11 @@ def target(value: str) -> str:
     return find_target(value).name
 
 
+def target_list(value: str) -> str:
+    """Return names of targets separated by commas, checked."""
+    return ",".join(target(name.strip()) for name in value.split(","))
+
+
 def _by_name(_: click.Context, param: click.Parameter, pairs: Sequence[tuple[str | None, Any]]) -> dict[str | None, Any]:
     """Return (name, value) pairs as a dictionary; a name given twice is an error."""
     values: dict[str | None, Any] = {}
@@ -95,7 +100,7 @@ def model_argument(command: Command) -> Command:
 
 
 def graph_options(command: Command) -> Command:
-    """Add --target, --shape, --bind and --outputs, as `target`, `shapes`, `bindings` and `outputs`."""
+    """Add --shape, --bind and --outputs, as `shapes`, `bindings` and `outputs`."""
     command = click.option(
         "--outputs",
         multiple=True,
@@ -111,7 +116,7 @@ def graph_options(command: Command) -> Command:
         metavar="NAME=VALUE",
         help="Fix an input to a constant, for example sr=16000.",
     )(command)
-    command = click.option(
+    return click.option(
         "--shape",
         "shapes",
         type=shape,
@@ -120,10 +125,22 @@ def graph_options(command: Command) -> Command:
         metavar="NAME=1x3x224x224",
         help="The static shape of an input; once for each.",
     )(command)
-    names = ", ".join(targets())
-    return click.option("--target", type=target, metavar="TARGET", help=f"One of {names}. Default: the device present, else emulated.")(
-        command
-    )
+
+
+def target_option(command: Command) -> Command:
+    """Add --target, as `target`."""
+    help_text = f"One of {', '.join(targets())}. Default: the device present, else emulated."
+    return click.option("--target", type=target, metavar="TARGET", help=help_text)(command)
+
+
+def targets_option(command: Command) -> Command:
+    """Add --target for several, as `target`: names separated by commas, or None."""
+
+    def joined(_context: click.Context, _param: click.Parameter, values: Sequence[str]) -> str | None:
+        return ",".join(values) or None
+
+    help_text = f"Of {', '.join(targets())}; several, separated by commas, go into one library. Default: the device present, else emulated."
+    return click.option("--target", type=target_list, multiple=True, callback=joined, metavar="TARGET[,...]", help=help_text)(command)
 
 
 def jobs_option(command: Command) -> Command:
@@ -140,6 +157,12 @@ def device_option(command: Command) -> Command:
     """Add --device, as `device`; 0 by default."""
     number = click.IntRange(min=0)
     return click.option("--device", type=number, default=0, show_default=True, metavar="N", help="Number of the GPU to run on.")(command)
+
+
+def place_option(command: Command) -> Command:
+    """Add --emulated, as `place`: where a library shall run, as `nautilus_cli.load` takes it."""
+    help_text = "Run on the emulator also where the library holds code for GPUs."
+    return click.option("--emulated", "place", is_flag=True, flag_value="emulated", default="automatic", help=help_text)(command)
 
 
 def target_device_option(command: Command) -> Command:

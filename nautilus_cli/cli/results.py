@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nautilus_cli.cli.result_types import Comparison, CompileResult, InspectResult, TuneResult, VerifyResult
+from nautilus_cli.cli.result_types import Comparison, CompiledTarget, CompileResult, InspectResult, TuneResult, VerifyResult
 from nautilus_cli.cli.settings import Settings
 from nautilus_cli.cli.text import printable, size, table, to_json
 from nautilus_cli.errors import VerificationError
@@ -106,14 +106,27 @@ def show_compilation(result: CompileResult, as_json: bool) -> None:
     if as_json:
         click.echo(to_json(compilation_data(result)))
         return
-    click.echo(
-        f"{printable(str(result.library))}: {size(result.library_bytes)} for {result.target}, "
-        f"{result.kernels} kernels in {result.launches} launches, "
-        f"weights {size(result.weight_bytes)}, workspace {size(result.arena_bytes)}"
-    )
+    first, *more = result.targets
+    if more:
+        names = ", ".join(t.target for t in result.targets)
+        click.echo(f"{printable(str(result.library))}: {size(result.library_bytes)} for {names}, weights {size(result.weight_bytes)}")
+        for found in result.targets:
+            click.echo(f"  {found.target}: {_target_text(found)}")
+    else:
+        click.echo(
+            f"{printable(str(result.library))}: {size(result.library_bytes)} for {first.target}, "
+            f"{first.kernels} kernels in {first.launches} launches, "
+            f"weights {size(result.weight_bytes)}, workspace {size(first.arena_bytes)}"
+        )
+    if result.weights:
+        click.echo(f"{printable(str(result.weights))}: weights")
     click.echo(f"{printable(str(result.manifest))}: manifest")
     if result.verification:
         show_verification(result.verification, as_json=False)
+
+
+def _target_text(found: CompiledTarget) -> str:
+    return f"{found.kernels} kernels in {found.launches} launches, workspace {size(found.arena_bytes)}"
 
 
 def compilation_data(result: CompileResult) -> dict[str, Any]:
@@ -121,12 +134,10 @@ def compilation_data(result: CompileResult) -> dict[str, Any]:
     return {
         "library": result.library,
         "manifest": result.manifest,
-        "target": result.target,
-        "kernels": result.kernels,
-        "launches": result.launches,
+        "weights": result.weights,
+        "targets": [{name: getattr(t, name) for name in ("target", "kernels", "launches", "arena_bytes")} for t in result.targets],
         "library_bytes": result.library_bytes,
         "weight_bytes": result.weight_bytes,
-        "arena_bytes": result.arena_bytes,
         "notes": result.notes,
         "verification": verification_data(result.verification) if result.verification else None,
     }

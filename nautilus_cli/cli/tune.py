@@ -6,13 +6,22 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import graph_options, jobs_option, json_option, model_argument, seed_option, target_device_option
+from nautilus_cli.cli.options import (
+    graph_options,
+    jobs_option,
+    json_option,
+    model_argument,
+    seed_option,
+    target_device_option,
+    target_option,
+)
 from nautilus_cli.cli.settings import Settings, common_options
 
 
 @click.command("tune", short_help="Search for faster schedules.")
 @model_argument
 @click.option("--trials", type=click.IntRange(min=1), required=True, metavar="N", help="Schedules to try for each distinct problem.")
+@target_option
 @graph_options
 @target_device_option
 @jobs_option

@@ -11,6 +11,7 @@ from nautilus_cli.cli.options import (
     json_option,
     library_argument,
     model_argument,
+    place_option,
     ranges_option,
     seed_option,
     tolerance_options,
@@ -35,6 +36,7 @@ from nautilus_cli.cli.settings import Settings, common_options
 @click.option("--save-inputs", type=click.Path(path_type=Path), metavar="X.npz", help="Keep the inputs there.")
 @click.option("--save-outputs", type=click.Path(path_type=Path), metavar="Y.npz", help="Keep the library's outputs there.")
 @device_option
+@place_option
 @json_option
 @common_options
 @click.pass_obj
@@ -52,6 +54,7 @@ def command(
     save_inputs: Path | None,
     save_outputs: Path | None,
     device: int,
+    place: str,
     as_json: bool,
 ) -> None:
     """Compare the outputs of LIB.so with onnxruntime's for MODEL, or with those in a file.
@@ -75,6 +78,7 @@ def command(
         save_inputs=save_inputs,
         save_outputs=save_outputs,
         device=device,
+        place=place,
     )
     with ProgressLine(settings) as progress:
         result = driver.verify(options, progress=progress)

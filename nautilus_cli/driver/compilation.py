@@ -9,21 +9,42 @@ from pathlib import Path
 from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
-from nautilus_cli.driver.selection import select
+from nautilus_cli.driver.selection import select_each, that_runs
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.frontend.load import load
-from nautilus_cli.lowering.planner import plan
+from nautilus_cli.ir.graph import Graph
+from nautilus_cli.lowering.plan import Plan
+from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
 from nautilus_cli.verify import report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledTarget:
+    """What a library holds for one target.
+
+    Attributes:
+        target: its name.
+        kernels: distinct kernels.
+        launches: kernels that one run launches.
+        arena_bytes: device memory for intermediate tensors.
+    """
+
+    target: str
+    kernels: int
+    launches: int
+    arena_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,36 +54,32 @@ class CompileResult:
     Attributes:
         library: the shared library.
         manifest: its manifest.
-        target: name of the target.
-        kernels: distinct kernels.
-        launches: kernels that one run launches.
+        weights: the file of its weights; None where they lie in the library.
+        targets: what it holds for each target.
         library_bytes: size of the library.
-        weight_bytes: of which weights.
-        arena_bytes: device memory for intermediate tensors.
+        weight_bytes: of the weights, wherever they lie.
         notes: sentences for the user.
-        verification: the comparison with onnxruntime; None where it was not wanted or the target cannot run here.
+        verification: the comparison with onnxruntime; None where it was not wanted or no target can run here.
     """
 
     library: Path
     manifest: Path
-    target: str
-    kernels: int
-    launches: int
+    weights: Path | None
+    targets: tuple[CompiledTarget, ...]
     library_bytes: int
     weight_bytes: int
-    arena_bytes: int
     notes: tuple[str, ...]
     verification: VerifyResult | None
 
 
 def compile(options: CompileOptions, progress: Progress = silent) -> CompileResult:
-    """Compile a model to a library and a manifest, then compare it with onnxruntime where the target can run here.
+    """Compile a model to a library and a manifest, then compare it with onnxruntime where a target can run here.
 
     Raises:
         NautilusError: the subclass says what failed; nothing half-written stays.
     """
-    selection = select(options.target, options.device)
-    target, store = selection.target, Cache.default()
+    selections = select_each(options.target, options.device)
+    targets, store = tuple(s.target for s in selections), Cache.default()
     bundle.require_writable(options.output)
 
     progress("reading the model", 0, 1)
@@ -70,46 +87,57 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     progress("fusing", 0, 1)
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
-    choose = recorded_choice(store, target, gpu=selection.gpu)
-    planned = plan(fused, target, choose)
-    require_within(planned, options.max_memory_bytes)
-    rendered = [render(kernel.request) for kernel in planned.kernels]
-
-    built = build(rendered, target, store=store, jobs=options.jobs, progress=lambda done, total: progress("compiling kernels", done, total))
-    if options.save_temps is not None:
-        save_temporaries(options.save_temps, rendered, built, fused.graph)
+    choices = [recorded_choice(store, s.target, gpu=s.gpu) for s in selections]
+    plans = plan_each(fused, zip(targets, choices, strict=True))
+    require_within(plans[0], options.max_memory_bytes)  # memory is the same for all
+    variants = [_built(target, plan, fused.graph, options, store, progress) for target, plan in zip(targets, plans, strict=True)]
 
     progress("writing the library", 0, 1)
     written = bundle.write(
         options.output,
         host_library=host_compiler.shared_library(store),
-        variants=(Variant(target=target, plan=planned, symbols=symbols(rendered), images=built.images),),
+        variants=variants,
         model_digest=bytes.fromhex(model.sha256),
         bindings=options.bindings,
-        tools=tool_versions(target.is_emulated),
+        tools=tool_versions(all(target.is_emulated for target in targets)),
         producer=__version__,
+        weights=WeightsPlace(options.weights),
     )
     report.discard(report.report_path(options.output))
 
-    notes = (*selection.notes, *choose.notes)
+    notes = [note for selection, choose in zip(selections, choices, strict=True) for note in (*selection.notes, *choose.notes)]
     verification = None
-    if options.verify and selection.runs_here:
-        with load_library(options.output, device=selection.device) as library:
+    here = that_runs(selections)
+    if options.verify and here is not None:
+        place = "emulated" if here.target.is_emulated else "gpu"
+        with load_library(options.output, device=here.device, place=place) as library:
             verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
     elif options.verify:
-        notes = (*notes, f"not verified; on a machine that runs {target.name}: nautilus verify {options.model.name} {options.output.name}")
+        names = " or ".join(target.name for target in targets)
+        notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")
     return CompileResult(
         library=options.output,
         manifest=written.manifest,
-        target=target.name,
-        kernels=len(planned.kernels),
-        launches=len(planned.launches),
+        weights=written.weights,
+        targets=tuple(
+            CompiledTarget(target=p.target, kernels=len(p.kernels), launches=len(p.launches), arena_bytes=p.arena_bytes) for p in plans
+        ),
         library_bytes=options.output.stat().st_size,
-        weight_bytes=planned.weight_bytes,
-        arena_bytes=planned.arena_bytes,
-        notes=notes,
+        weight_bytes=plans[0].weight_bytes,
+        notes=tuple(notes),
         verification=verification,
     )
+
+
+def _built(target: Target, plan: Plan, graph: Graph, options: CompileOptions, store: Cache, progress: Progress) -> Variant:
+    """Render and compile a plan's kernels."""
+    stage = f"compiling kernels for {target.name}"
+    rendered = [render(kernel.request) for kernel in plan.kernels]
+    built = build(rendered, target, store=store, jobs=options.jobs, progress=lambda done, total: progress(stage, done, total))
+    if options.save_temps is not None:
+        folder = options.save_temps / target.name if "," in (options.target or "") else options.save_temps
+        save_temporaries(folder, rendered, built, graph)
+    return Variant(target=target, plan=plan, symbols=symbols(rendered), images=built.images)
 
 
 def symbols(rendered: list[Rendered]) -> tuple[str, ...]:

@@ -145,27 +145,34 @@ def _inspect_library(path: Path) -> InspectResult:
     held = held_targets(path)
     found = manifest.read(manifest.manifest_path(path))
     ports = [f"{p['name']}: {p['dtype']}{p['shape']}" for p in (*found["inputs"], *found["outputs"])]
-    summary = Section(
-        title="library",
-        text=f"{path.name}: targets {', '.join(name for name, _ in held)}; {', '.join(ports)}; model {found['model_sha256'][:16]}",
-    )
-    uses = Counter(launch["kernel"] for launch in found["launches"])
+    text = f"{path.name}: targets {', '.join(name for name, _ in held)}; {', '.join(ports)}; model {found['model_sha256'][:16]}"
+    place = f" in {found['weights_file']}" if found["weights_file"] else ""
+    memory = f"arena {found['arena_bytes']} bytes, weights {found['weight_bytes']} bytes{place}"
+    targets = [found, *found["more_targets"]]
+    sections = [section for target in targets for section in _held_sections(target, is_one=len(targets) == 1)]
+    data = {**found, "targets": [{"name": name, "emulated": emulated} for name, emulated in held]}
+    summary = Section(title="library", text=text)
+    return InspectResult(sections=(summary, *sections, Section(title="memory", text=memory)), data=data)
+
+
+def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section, Section]:
+    """Return the kernels and launches of one target, as its part of the manifest has them."""
+    behind = "" if is_one else f" of {target['target']}"
+    uses = Counter(launch["kernel"] for launch in target["launches"])
     kernels = Section(
-        title="kernels",
+        title=f"kernels{behind}",
         columns=("kernel", "family", "launches", "schedule", "source"),
         rows=tuple(
             (str(i), k["family"], str(uses[i]), " ".join(f"{n}={v}" for n, v in k["schedule"].items()), source(k["family"]))
-            for i, k in enumerate(found["kernels"])
+            for i, k in enumerate(target["kernels"])
         ),
     )
     launches = Section(
-        title="launches",
+        title=f"launches{behind}",
         columns=("launch", "kernel", "grid", "ONNX nodes"),
         rows=tuple(
             (str(i), str(launch["kernel"]), "x".join(map(str, launch["grid"])), nodes_text(launch["nodes"]) or launch["note"])
-            for i, launch in enumerate(found["launches"])
+            for i, launch in enumerate(target["launches"])
         ),
     )
-    memory = Section(title="memory", text=f"arena {found['arena_bytes']} bytes, weights {found['weight_bytes']} bytes")
-    data = {**found, "targets": [{"name": name, "emulated": emulated} for name, emulated in held]}
-    return InspectResult(sections=(summary, kernels, launches, memory), data=data)
+    return kernels, launches

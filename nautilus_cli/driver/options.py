@@ -17,7 +17,7 @@ class CompileOptions:
     Attributes:
         model: the ONNX file.
         output: the shared library to write; the manifest lies beside it with the suffix `.json`.
-        target: name of a target; None for the device present, else the emulator.
+        target: names of targets, separated by commas, for one library that holds all; None for the device present, else the emulator.
         shapes: static shape of an input, by name.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
@@ -25,7 +25,8 @@ class CompileOptions:
         device: number of the GPU whose target is the default, and that verification runs on; None for the first that fits.
         save_temps: folder for generated text, images and logs; None to keep none.
         jobs: compilers at once; None for one a core.
-        verify: compare with onnxruntime afterwards, where the target can run here.
+        verify: compare with onnxruntime afterwards, where a target can run here.
+        weights: `internal`: in the library; `external`: in a file beside it; `automatic`: beside it above 1 GiB.
     """
 
     model: Path
@@ -39,6 +40,7 @@ class CompileOptions:
     save_temps: Path | None = None
     jobs: int | None = None
     verify: bool = True
+    weights: str = "automatic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ class VerifyOptions:
         save_inputs: .npz file to write the inputs to; None to keep none.
         save_outputs: .npz file to write the library's outputs to; None to keep none.
         device: number of the GPU.
+        place: where the library runs, as `nautilus_cli.load` takes it: `automatic`, `gpu` or `emulated`.
     """
 
     model: Path
@@ -72,6 +75,7 @@ class VerifyOptions:
     save_inputs: Path | None = None
     save_outputs: Path | None = None
     device: int = 0
+    place: str = "automatic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

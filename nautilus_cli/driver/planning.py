@@ -10,9 +10,9 @@ from nautilus_cli.driver.inspection import InspectResult
 from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.plan_sections import Section, kernels_section, launches_section, memory_section, plan_data
-from nautilus_cli.driver.selection import select
+from nautilus_cli.driver.selection import select_each
 from nautilus_cli.frontend.load import load
-from nautilus_cli.lowering.planner import plan
+from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.passes import pipeline
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
@@ -24,7 +24,7 @@ class PreviewOptions:
 
     Attributes:
         model: the ONNX file.
-        target: name of a target; None for the device present, else the emulator.
+        target: names of targets, separated by commas; None for the device present, else the emulator.
         shapes: static shape of an input, by name.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
@@ -47,25 +47,28 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
     Raises:
         NautilusError: what `compile` raises before it builds.
     """
-    selection = select(options.target, options.device)
+    selections = select_each(options.target, options.device)
     progress("reading the model", 0, 1)
     model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
-    choose = recorded_choice(Cache.default(), selection.target, gpu=selection.gpu)
-    planned = plan(fused, selection.target, choose)
-    require_within(planned, options.max_memory_bytes)
+    choices = [recorded_choice(Cache.default(), s.target, gpu=s.gpu) for s in selections]
+    plans = plan_each(fused, zip((s.target for s in selections), choices, strict=True))
+    first = plans[0]
+    require_within(first, options.max_memory_bytes)
 
-    notes = (*selection.notes, *choose.notes)
-    ports = {"inputs": planned.inputs, "outputs": planned.outputs}
+    notes = tuple(note for s, choose in zip(selections, choices, strict=True) for note in (*s.notes, *choose.notes))
+    ports = {"inputs": first.inputs, "outputs": first.outputs}
     lines = [f"{kind}: {', '.join(f'{p.name}: {p.dtype}{list(p.shape)}' for p in found)}" for kind, found in ports.items()]
-    summary = Section(title="plan", text="\n".join([f"{options.model.name} for {selection.target.name}", *lines]))
+    names = ", ".join(s.target.name for s in selections)
+    summary = Section(title="plan", text="\n".join([f"{options.model.name} for {names}", *lines]))
     data = {
         "model": str(options.model),
         "notes": list(notes),
         **{kind: [{"name": p.name, "dtype": str(p.dtype), "shape": list(p.shape)} for p in found] for kind, found in ports.items()},
-        **plan_data(planned),
+        **plan_data(first),
+        "more_targets": [plan_data(p) for p in plans[1:]],
     }
-    sections = (summary, kernels_section(planned), launches_section(planned), memory_section(planned))
-    return InspectResult(sections=sections, data=data, notes=notes)
+    per_target = [section for p in plans for section in (kernels_section(p), launches_section(p))]
+    return InspectResult(sections=(summary, *per_target, memory_section(first)), data=data, notes=notes)

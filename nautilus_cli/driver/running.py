@@ -25,12 +25,14 @@ class RunOptions:
         inputs: .npz file of inputs by name; None where the library takes none.
         outputs: .npz file to write the outputs to; None to keep none.
         device: number of the GPU.
+        place: as `nautilus_cli.load` takes it: `automatic`, `gpu` or `emulated`.
     """
 
     library: Path
     inputs: Path | None = None
     outputs: Path | None = None
     device: int = 0
+    place: str = "automatic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ def run(options: RunOptions, progress: Progress = silent) -> RunResult:
         DeviceError: the library does not run here.
     """
     progress("loading the library", 0, 1)
-    with load_library(options.library, device=options.device) as library:
+    with load_library(options.library, device=options.device, place=options.place) as library:
         inputs = read_inputs(options.inputs, library)
         progress("running", 0, 1)
         outputs = library(inputs)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nautilus_cli.errors import DeviceError
+from nautilus_cli.errors import DeviceError, UsageError
 from nautilus_cli.targets import registry
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import device
@@ -62,6 +63,36 @@ def select(name: str | None, number: int | None = None) -> Selection:
         reason = found.problem or "there is no device"
     note = f"{reason}; target emulated: the library runs on the CPU, for checking results, and its speed says nothing about a GPU."
     return Selection(target=registry.target("emulated"), runs_here=True, notes=(note,))
+
+
+def select_each(names: str | None, number: int | None = None) -> tuple[Selection, ...]:
+    """Return several targets, oldest architecture first and the emulator last.
+
+    Args:
+        names: of the targets, separated by commas; None as `select`.
+        number: as `select`.
+
+    Raises:
+        UsageError: there is no target of a name, or one is named twice.
+        DeviceError: there is no device of this number.
+    """
+    if names is None or "," not in names:
+        return (select(names, number),)
+    given = names.split(",")
+    repeated = next((name for i, name in enumerate(given) if name in given[:i]), None)
+    if repeated is not None:
+        raise UsageError(f"'{repeated}' is named twice", where="--target")
+    chosen = [registry.target(name) for name in given]
+    return tuple(select(name, number) for name, known in registry.targets().items() if known in chosen)
+
+
+def that_runs(selections: Sequence[Selection]) -> Selection | None:
+    """Return the target that this machine runs, a GPU's before the emulator; of two that a GPU runs, the one that loading picks."""
+    here = [s for s in selections if s.runs_here]
+    gpus = [s for s in here if s.gpu is not None]
+    if not gpus:
+        return here[0] if here else None
+    return max((s for s in gpus if s.device == gpus[0].device), key=lambda s: (s.target.exact, s.target.capability))
 
 
 def _numbered(found: device.Driver, number: int) -> device.Device:

@@ -64,7 +64,7 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
     """
     _require_one_source(options)
     progress("reading the model", 0, 1)
-    with load_library(options.library, device=options.device) as library:
+    with load_library(options.library, device=options.device, place=options.place) as library:
         return verify_loaded(origin(library, options.model), library, options, progress)
 
 

@@ -56,8 +56,9 @@ def measure(name: str, source: Path, shapes: dict[str, tuple[int, ...]], target:
     row: dict[str, Any] = {"model": name}
     begin = time.perf_counter()
     result = driver.compile(driver.CompileOptions(model=path, output=library, target=target, shapes=shapes, verify=False))
-    row |= {"target": result.target, "compile_s": round(time.perf_counter() - begin, 2)}
-    row |= {"kernels": result.kernels, "launches": result.launches, "arena_bytes": result.arena_bytes}
+    compiled = result.targets[0]
+    row |= {"target": compiled.target, "compile_s": round(time.perf_counter() - begin, 2)}
+    row |= {"kernels": compiled.kernels, "launches": compiled.launches, "arena_bytes": compiled.arena_bytes}
     row |= {"library_bytes_without_weights": result.library_bytes - result.weight_bytes, "weight_bytes": result.weight_bytes}
     begin = time.perf_counter()
     report = driver.verify(driver.VerifyOptions(model=path, library=library))

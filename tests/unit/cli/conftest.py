@@ -67,17 +67,19 @@ def verification(**comparisons: Any) -> SimpleNamespace:
     return SimpleNamespace(target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=())
 
 
+def compiled_target(name: str) -> SimpleNamespace:
+    return SimpleNamespace(target=name, kernels=3, launches=5, arena_bytes=4096)
+
+
 def compilation(**changes: Any) -> SimpleNamespace:
     """A compilation, verified unless changed."""
     made: dict[str, Any] = dict(  # noqa: C408
         library=Path("libm.so"),
         manifest=Path("libm.json"),
-        target="emulated",
-        kernels=3,
-        launches=5,
+        weights=None,
+        targets=(compiled_target("emulated"),),
         library_bytes=1_250_000,
         weight_bytes=600_000,
-        arena_bytes=4096,
         notes=("No GPU here, so the target is emulated.",),
         verification=verification(),
     )

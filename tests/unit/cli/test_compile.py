@@ -6,15 +6,17 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from nautilus_cli import driver
 
-from .conftest import Run, compilation, failing, verification
+from .conftest import Run, compilation, compiled_target, failing, verification
 
 
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("compile", compilation())
     arguments = "m.onnx -o libm.so --target sm_90a --shape x=1x3 --shape a:0:2x2 --bind sr=16000 --save-temps t --jobs 3 --no-verify "
-    arguments += "--outputs a --outputs b --device 1 --max-memory 1GiB"
+    arguments += "--outputs a --outputs b --device 1 --max-memory 1GiB --weights external"
     assert run("compile", *arguments.split()).code == 0
     assert calls == [
         driver.CompileOptions(
@@ -29,8 +31,32 @@ def test_options_reach_driver(run: Run, answer) -> None:
             save_temps=Path("t"),
             jobs=3,
             verify=False,
+            weights="external",
         )
     ]
+
+
+@pytest.mark.parametrize("given", ["sm_80,sm_90a,emulated", "sm_80 --target sm_90a,emulated"])
+def test_several_targets(given: str, run: Run, answer) -> None:
+    both = tuple(compiled_target(name) for name in ("sm_80", "sm_90a", "emulated"))
+    calls = answer("compile", compilation(targets=both, weights=Path("libm.weights.safetensors"), verification=None))
+    done = run("compile", "m.onnx", "-o", "libm.so", "--target", *given.split())
+    assert calls[0].target == "sm_80,sm_90a,emulated"
+    assert done.out.splitlines() == [
+        "libm.so: 1.2 MB for sm_80, sm_90a, emulated, weights 600.0 kB",
+        "  sm_80: 3 kernels in 5 launches, workspace 4.1 kB",
+        "  sm_90a: 3 kernels in 5 launches, workspace 4.1 kB",
+        "  emulated: 3 kernels in 5 launches, workspace 4.1 kB",
+        "libm.weights.safetensors: weights",
+        "libm.json: manifest",
+    ]
+
+
+def test_each_of_several_targets_is_checked(run: Run, answer) -> None:
+    answer("compile", compilation())
+    done = run("compile", "m.onnx", "-o", "libm.so", "--target", "sm_80,sm_99")
+    assert done.code == 2
+    assert "'sm_99' is not a target" in done.err
 
 
 def test_defaults_are_those_of_driver(run: Run, answer) -> None:
@@ -63,12 +89,10 @@ def test_json(run: Run, answer) -> None:
     assert data == {
         "library": "libm.so",
         "manifest": "libm.json",
-        "target": "emulated",
-        "kernels": 3,
-        "launches": 5,
+        "weights": None,
+        "targets": [{"target": "emulated", "kernels": 3, "launches": 5, "arena_bytes": 4096}],
         "library_bytes": 1_250_000,
         "weight_bytes": 600_000,
-        "arena_bytes": 4096,
         "notes": ["No GPU here, so the target is emulated."],
         "verification": None,
     }

@@ -15,7 +15,7 @@ from .conftest import Run, comparison, failing, verification
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("verify", verification())
     arguments = "m.onnx libm.so --inputs x.npz --seed 7 --range ids=0..30521 --rtol 1e-3 --rtol y=1e-2 --atol z=0 --save-outputs y.npz "
-    arguments += "--golden g.npz --dataset data --save-inputs s.npz --device 1"
+    arguments += "--golden g.npz --dataset data --save-inputs s.npz --device 1 --emulated"
     assert run("verify", *arguments.split()).code == 0
     assert calls == [
         driver.VerifyOptions(
@@ -31,6 +31,7 @@ def test_options_reach_driver(run: Run, answer) -> None:
             dataset=Path("data"),
             save_inputs=Path("s.npz"),
             device=1,
+            place="emulated",
         )
     ]
 

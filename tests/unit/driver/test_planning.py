@@ -45,6 +45,13 @@ def test_a_plan_for_any_target(target: str, model: Path, tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_plan_for_several_targets(model: Path):
+    found = preview(PreviewOptions(model=model, target="sm_90a,sm_80,emulated"))
+    assert [section.title for section in found.sections] == ["plan", *["kernels", "launches"] * 3, "memory"]
+    assert [data["target"] for data in (found.data, *found.data["more_targets"])] == ["sm_80", "sm_90a", "emulated"]
+    assert "for sm_80, sm_90a, emulated" in found.sections[0].text
+
+
 def test_outputs_decide_the_plan(model: Path):
     found = preview(PreviewOptions(model=model, target="emulated", outputs=("total",))).data
     assert [port["name"] for port in found["outputs"]] == ["total"]

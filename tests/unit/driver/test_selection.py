@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nautilus_cli.driver.selection import select
-from nautilus_cli.errors import DeviceError
+from nautilus_cli.driver.selection import select, select_each, that_runs
+from nautilus_cli.errors import DeviceError, UsageError
 from nautilus_cli.toolchain import device
 
 AMPERE = device.Device(index=0, name="A100", capability=(8, 0), multiprocessors=108)
@@ -69,3 +69,45 @@ def test_a_number_without_any_device():
     with pytest.raises(DeviceError, match="--device: there is no device 0. Found: no CUDA driver"):
         select(None, 0)
     assert select(None).target.is_emulated
+
+
+@pytest.mark.usefixtures("no_device")
+def test_several_targets_stand_in_one_order():
+    for names in ("emulated,sm_90a,sm_80", "sm_80,emulated,sm_90a"):
+        assert [s.target.name for s in select_each(names)] == ["sm_80", "sm_90a", "emulated"]
+    assert [s.target.name for s in select_each("sm_80")] == ["sm_80"]
+    assert [s.target.name for s in select_each(None)] == ["emulated"]
+    with pytest.raises(UsageError, match="--target: 'sm_80' is named twice"):
+        select_each("sm_80,emulated,sm_80")
+    with pytest.raises(UsageError, match="--target: 'sm_99' is not a target"):
+        select_each("sm_80,sm_99")
+
+
+@pytest.mark.parametrize(
+    ("names", "number", "runs"),
+    [
+        ("sm_80,sm_90a,emulated", None, "sm_80"),
+        ("sm_80,sm_90a,emulated", 1, "sm_90a"),
+        ("sm_86,sm_90a,emulated", None, "sm_90a"),
+        ("sm_86,sm_120,emulated", None, "emulated"),
+        ("sm_86,sm_120", None, None),
+    ],
+)
+@pytest.mark.usefixtures("devices")
+def test_which_of_several_runs_here(names: str, number: int | None, runs: str | None):
+    found = that_runs(select_each(names, number))
+    assert (found.target.name if found else None) == runs
+
+
+def test_of_two_that_run_the_one_that_loading_picks(monkeypatch: pytest.MonkeyPatch):
+    ada = device.Device(index=0, name="L40", capability=(8, 9), multiprocessors=142)
+    monkeypatch.setattr(device, "driver", lambda: device.Driver(version=(13, 0), devices=(ada,), problem=None))
+    found = that_runs(select_each("sm_80,sm_89,sm_86"))
+    assert found is not None and found.target.name == "sm_89"
+
+
+@pytest.mark.usefixtures("no_device")
+def test_without_a_device_the_emulator_runs_if_it_is_there():
+    found = that_runs(select_each("sm_80,emulated"))
+    assert found is not None and found.target.is_emulated
+    assert that_runs(select_each("sm_80,sm_90a")) is None

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import fake_library
 
-LOAD = "import sys, nautilus_cli; print(nautilus_cli.load(sys.argv[1]).info.target)"
+LOAD = "import sys, nautilus_cli; print(nautilus_cli.load(sys.argv[1], place=sys.argv[2]).info.target)"
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def fake_cuda(tmp_path: Path):
     return build
 
 
-def load(path: Path, environment: dict[str, str]) -> str:
-    done = subprocess.run([sys.executable, "-c", LOAD, path], env=environment, capture_output=True, text=True)
+def load(path: Path, environment: dict[str, str], place: str = "automatic") -> str:
+    done = subprocess.run([sys.executable, "-c", LOAD, path, place], env=environment, capture_output=True, text=True)
     return done.stdout.strip() if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
 
 
@@ -55,6 +55,8 @@ def test_device_runs(fake_cuda):
         (80, ["sm_86"], "compute capability 8.0"),
         (103, ["sm_100a"], "device 0, fake 0, has compute capability 10.3"),  # an `a` target fits its own capability only
         (121, ["sm_120"], "sm_120"),
+        (89, ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120", "emulated"], "sm_89"),
+        (100, ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120", "emulated"], "sm_100a"),
         (100, ["emulated"], "emulated"),
     ],
 )
@@ -64,6 +66,17 @@ def test_target_choice(tmp_path, host, image, fake_cuda, capability, targets, ch
     variants = [fake_library.variant(image, registry.target(name)) for name in targets]
     path = fake_library.write(tmp_path / "libfat.so", host, *variants)
     assert chosen in load(path, fake_cuda(f"-DFAKE_CAPABILITY={capability}"))
+
+
+@pytest.mark.parametrize(("place", "chosen"), [("automatic", "sm_90a"), ("gpu", "sm_90a"), ("emulated", "emulated")])
+def test_the_emulator_runs_only_when_asked(tmp_path, host, image, fake_cuda, place, chosen):
+    path = fake_library.write(tmp_path / "libfat.so", host, fake_library.variant(image), fake_library.gpu_variant())
+    assert load(path, fake_cuda(), place) == chosen
+
+
+def test_the_emulator_does_not_stand_in_for_a_missing_gpu(tmp_path, host, image, fake_cuda):
+    path = fake_library.write(tmp_path / "libfat.so", host, fake_library.variant(image), fake_library.gpu_variant())
+    assert "found no GPU" in load(path, fake_cuda("-DFAKE_DEVICES=0"))
 
 
 def test_an_old_driver_is_named(gpu_library_path, fake_cuda, tmp_path):

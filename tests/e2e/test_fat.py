@@ -1,0 +1,91 @@
+"""Libraries for several targets: one copy of the weights, and for each target its own code, plan and schedules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nautilus_cli
+from nautilus_cli.runtime.library import held_targets
+from tests.e2e.commands import Caller
+from tests.e2e.networks import BATCH, WIDTH, perceptron, saved
+
+TARGETS = ("sm_80", "sm_90a", "emulated")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return saved(perceptron(), tmp_path / "model.onnx")
+
+
+@pytest.fixture
+def library(model: Path, nautilus: Caller) -> Path:
+    path = model.with_name("libmodel.so")
+    nautilus("compile", model, "-o", path, "--target", "emulated,sm_80", "--target", "sm_90a").done()
+    return path
+
+
+def test_holds_each_target_and_one_copy_of_the_weights(library: Path, model: Path) -> None:
+    assert held_targets(library) == (("sm_80", False), ("sm_90a", False), ("emulated", True))
+    found = json.loads(library.with_suffix(".json").read_text())
+    targets = [found, *found["more_targets"]]
+    assert [target["target"] for target in targets] == list(TARGETS)
+    for target in targets:
+        assert [launch["nodes"] for launch in target["launches"]] == [["first", "bias", "activation"], ["second"], ["softmax"]]
+        assert target["arena_bytes"] == found["arena_bytes"]
+    assert len({json.dumps(target["kernels"]) for target in targets}) > 1
+    first_layer = perceptron().graph.initializer[0].raw_data
+    packed = np.frombuffer(first_layer, np.float32).reshape(WIDTH, -1).T.tobytes()
+    assert library.read_bytes().count(packed) + library.read_bytes().count(first_layer) == 1
+
+
+def test_is_verified_on_what_runs_here(library: Path) -> None:
+    verdict = json.loads(library.with_suffix(".verify.json").read_text())
+    assert verdict["match"] is True
+
+
+def test_the_emulator_runs_when_asked(library: Path, model: Path, nautilus: Caller) -> None:
+    with nautilus_cli.load(library, place="emulated") as loaded:
+        assert loaded.info.target == "emulated"
+        assert loaded.targets() == TARGETS
+        np.testing.assert_allclose(loaded(x=np.ones((BATCH, WIDTH), np.float32))["y"].sum(axis=1), 1, rtol=1e-6)
+    nautilus("verify", model, library, "--emulated").done()
+
+
+def test_the_order_of_the_targets_changes_nothing(library: Path, model: Path, nautilus: Caller) -> None:
+    before = library.read_bytes(), library.with_suffix(".json").read_bytes()
+    nautilus("compile", model, "-o", library, "--target", ",".join(reversed(TARGETS)), "--no-verify").done()
+    assert (library.read_bytes(), library.with_suffix(".json").read_bytes()) == before
+
+
+def test_inspect_shows_each_target(library: Path, nautilus: Caller) -> None:
+    said = nautilus("inspect", library).done().out
+    for target in TARGETS:
+        assert f"kernels of {target}" in said
+        assert f"launches of {target}" in said
+
+
+def test_temporaries_of_each_target(model: Path, nautilus: Caller, tmp_path: Path) -> None:
+    nautilus("compile", model, "-o", tmp_path / "libm.so", "--target", "sm_80,emulated", "--save-temps", tmp_path / "temps").done()
+    suffixes = {folder.name: {path.suffix for path in folder.iterdir()} for folder in (tmp_path / "temps").iterdir()}
+    assert {".cu", ".cubin"} <= suffixes["sm_80"]
+    assert {".cu", ".so"} <= suffixes["emulated"]
+
+
+def test_weights_beside_it(model: Path, nautilus: Caller, tmp_path: Path) -> None:
+    library = tmp_path / "libm.so"
+    done = nautilus("compile", model, "-o", library, "--target", "sm_80,emulated", "--weights", "external").done()
+    assert f"{tmp_path / 'libm.weights.safetensors'}: weights" in done.out
+    nautilus("verify", model, library, "--emulated").done()
+    said = nautilus("inspect", library).done().out
+    assert "in libm.weights.safetensors" in said
+    (tmp_path / "libm.weights.safetensors").unlink()
+    assert "libm.weights.safetensors: No such file" in nautilus("verify", model, library, "--emulated").refused(7)
+
+
+def test_refuses_a_target_that_is_none_or_twice(model: Path, nautilus: Caller, tmp_path: Path) -> None:
+    assert "named twice" in nautilus("compile", model, "-o", tmp_path / "libm.so", "--target", "sm_80,sm_80").refused(2)
+    assert "'sm_81' is not a target" in nautilus("compile", model, "-o", tmp_path / "libm.so", "--target", "sm_80,sm_81").refused(2)
