@@ -75,6 +75,11 @@ class GraphBuilder:
         assert value is not None
         return value
 
+    def results(self, op: str, inputs: Sequence[Value | None], count: int, attrs: object | None = None) -> tuple[Value, ...]:
+        """Append a node with COUNT outputs and return them all."""
+        found = self.apply(op, inputs, attrs, outputs=(None,) * count)
+        return tuple(value for value in found if value is not None)
+
     def apply(
         self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, *, outputs: Sequence[Wanted] = (None,), **overrides: Any
     ) -> tuple[Value | None, ...]:

@@ -29,6 +29,10 @@ class Emitter(Protocol):
         """Append a node with one output; its type is inferred. OVERRIDES set fields of the operator's attribute dataclass."""
         ...
 
+    def results(self, op: str, inputs: Sequence[Value | None], count: int, attrs: object | None = None) -> tuple[Value, ...]:
+        """Append a node with COUNT outputs and return them all."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Pointwise:
@@ -128,11 +132,13 @@ class Anchor:
         family: the family's name: `gemm`, `conv`, `pool`, `gather`.
         prologue: operands whose elements may be computed while they are loaded.
         epilogue: whether pointwise work may follow on the result before it is stored.
+        results: how many of its results the kernel gives.
     """
 
     family: str
     prologue: tuple[int, ...]
     epilogue: bool = True
+    results: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ class Evaluator:
         given: Any = operator.attributes(**overrides) if attrs is None else replace(attrs, **overrides)  # type: ignore[type-var]
         return self.apply(operator, given, tuple(inputs), 1)[0]
 
+    def results(self, op: str, inputs: Sequence[Value | None], count: int, attrs: object | None = None) -> tuple[Value, ...]:
+        operator = operators()[op]
+        return self.apply(operator, operator.attributes() if attrs is None else attrs, tuple(inputs), count)
+
     def apply(self, operator: Operator, attrs: Any, inputs: tuple[Value | None, ...], outputs: int) -> tuple[Value, ...]:
         types = tuple(None if v is None else v.type for v in inputs)
         constants = tuple(None if v is None else v.constant for v in inputs)

@@ -31,7 +31,9 @@ def attributes(operator: Operator, node: onnx.NodeProto) -> Any:
             value = value.decode()
         if isinstance(value, onnx.TensorProto):
             value = numpy_helper.to_array(value)
-        found[attribute.name] = value if isinstance(value, (str, np.ndarray, int, float)) else tuple(value)
+        if isinstance(value, list):
+            value = tuple(v.decode() if isinstance(v, bytes) else v for v in value)
+        found[attribute.name] = value
     return operator.attributes(**found)
 
 
