@@ -6,7 +6,13 @@ from importlib import import_module
 
 from nautilus_cli.kernels.base import KernelRequest
 
-_TYPICAL = {"pointwise": ("joins", 2), "row": ("layer_norms", 4), "gather": ("embeddings", 9), "scatter": ("rows", 44)}
+_TYPICAL = {
+    "pointwise": ("joins", 2),
+    "row": ("layer_norms", 4),
+    "gather": ("embeddings", 9),
+    "scan": ("fused", 6),
+    "scatter": ("rows", 44),
+}
 """The function that gives the case and its number, where it is not the first of all."""
 
 

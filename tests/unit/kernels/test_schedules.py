@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nautilus_cli.ir.types import F16, F32, F64
-from nautilus_cli.kernels import gather, pointwise, row, scatter
+from nautilus_cli.kernels import gather, pointwise, row, scan, scatter
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.kernels.registry import families, family
 from nautilus_cli.targets.registry import targets
@@ -29,6 +29,17 @@ PROBLEMS: list[tuple[Family, Any]] = [
         )
         for rows, columns in ((1, 1), (128, 768), (512, 1024), (3, 10**6), (10**6, 1), (5, 7))
         for data in (F16, F32)
+    ),
+    *(
+        (
+            scan.FAMILY,
+            scan.Problem(
+                rows=rows, columns=columns, combine="sum", is_exclusive=False, is_row_contiguous=is_row_contiguous, storage=storage
+            ),
+        )
+        for rows, columns in ((1, 1), (1, 10**7), (64, 50257), (4096, 128), (10**6, 3), (8, 4096))
+        for is_row_contiguous in (True, False)
+        for storage in (F16, F64)
     ),
     *(
         (
@@ -74,7 +85,7 @@ def test_enough_blocks_and_wide_accesses_on_a_large_device() -> None:
         assert prod(kind.geometry(problem, schedule).grid) >= 2 * target.multiprocessors
 
 
-@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scatter.FAMILY], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scan.FAMILY, scatter.FAMILY], ids=lambda kind: kind.name)
 def test_the_search_space_is_fixed_and_has_legal_points(kind: Family) -> None:
     target = targets()["sm_90a"]
     for problem in [p for k, p in PROBLEMS if k is kind][:6]:

@@ -1,0 +1,101 @@
+#include <nautilus/kernels/scan.cuh>
+
+namespace scan_01c555eebc3b6f8e_ {
+using namespace nautilus;
+using Arguments = nautilus::Arguments<3, 0>;
+struct Problem {
+  using Index = int;
+  using Combine = nautilus::Sum;
+  using Storage = float;
+  using Rows = Static<7>;
+  using Columns = Static<52>;
+  static constexpr bool kIsExclusive = false;
+  static constexpr bool kIsRowContiguous = false;
+};
+
+struct Schedule {
+  static constexpr int kThreads = 256;
+  static constexpr int kColumnThreads = 256;
+  static constexpr int kVector = 2;
+};
+
+struct Term {
+  using Load0 = Load<0, float, Map<Stage<Static<0>, Digits<Axis<Static<7>, Static<52>>>, Digits<Axis<Static<52>, Static<1>>>>>>;
+  static constexpr int kLoads = 1;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = float;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = inputs.load0[lane];
+      const float v1 = constant_f32(0x40000000u);  // 0x1.0000000000000p+1
+      const float v2 = math::mul(v0, v1);
+      result[lane] = v2;
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+struct Epilogue {
+  using Load0 = Load<1, float, Map<Stage<Static<0>, Digits<Axis<Static<7>, Static<1>>>, Digits<Axis<Static<52>, Static<0>>>>>>;
+  static constexpr int kLoads = 1;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  using Store0 = Store<2, float, Map<Stage<Static<0>, Digits<Axis<Static<7>, Static<52>>>, Digits<Axis<Static<52>, Static<1>>>>>>;
+  static constexpr int kStores = 1;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<typename Store0::Compute, kWidth> store0;
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = parameter<0>(parameters...)[lane];
+      const float v1 = inputs.load0[lane];
+      const float v2 = math::add(v0, v1);
+      store0[lane] = v2;
+    }
+    Store0::template put<kWidth>(arguments, at, store0);
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+
+}  // namespace scan_01c555eebc3b6f8e_
+
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(scan_01c555eebc3b6f8e_::Schedule::kThreads)
+scan_01c555eebc3b6f8e(const NAUTILUS_GRID_CONSTANT scan_01c555eebc3b6f8e_::Arguments arguments) {
+  using namespace scan_01c555eebc3b6f8e_;
+  nautilus::kernels::scan<Problem, Schedule, Term, Epilogue>(arguments);
+}
+NAUTILUS_EXPORT(scan_01c555eebc3b6f8e)
