@@ -2,7 +2,8 @@
 
 An input is followed through operators that only move values or change their integer type, and through the addition of integer constants:
 
-- Indices: it reaches the index operand of a gather, a scatter or a one-hot. Its values stay inside the axis.
+- Indices: it reaches the index operand of a gather, a scatter or a one-hot. Its values stay inside the axis. The lengths of a recurrent
+  layer's sequences are indices too, of the time steps and one past them.
 - Mask: it becomes a boolean, or is a boolean that chooses or combines; or an integer that becomes a float and is taken from 1, as in
   (1 - mask) × -1e4. Values are 0 and 1.
 - Positive: a float whose logarithm or square root is taken.
@@ -52,6 +53,8 @@ _MOVES_FIRST_OPERAND = frozenset(
     }
 )
 _INDEX_OPERAND = {"Gather": 1, "GatherElements": 1, "ScatterElements": 1, "GatherND": 1, "ScatterND": 1, "OneHot": 0}
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+_LENGTHS_OPERAND = 4
 _LOGICAL = frozenset({"And", "Or", "Xor", "Not"})
 _OF_POSITIVE = frozenset({"Log", "Sqrt"})
 
@@ -101,6 +104,10 @@ def _use(root: Value, consumers: dict[Value, list[Node]]) -> Use:
 
 def _axis_size(node: Node, position: int) -> int | None:
     """Return how many values an index operand can tell apart, or None where the operand is no index."""
+    if node.op in _RECURRENT and position == _LENGTHS_OPERAND:
+        sequence = node.inputs[0]
+        assert sequence is not None
+        return sequence.type.static[1 if getattr(node.attrs, "layout", 0) else 0] + 1
     if _INDEX_OPERAND.get(node.op) != position:
         return None
     if node.op == "OneHot":

@@ -39,6 +39,13 @@ def test_indices_stay_inside_the_axis():
     assert use_of(IDS, node("Gather", [TABLE, IDS], value(50, 2, 3), axis=-1)) == Indices(0, 7)
 
 
+@pytest.mark.parametrize(("layout", "steps"), [(0, 7), (1, 3)])
+def test_lengths_stay_inside_the_sequence(layout: int, steps: int):
+    lengths = value(3, dtype=I32)
+    layer = node("GRU", [value(7, 3, 8), value(1, 12, 8), value(1, 12, 4), value(1, 24), lengths], value(7, 1, 3, 4), layout=layout)
+    assert use_of(lengths, layer) == Indices(0, steps)
+
+
 def test_the_smallest_table_rules():
     small = value(7, 8)
     nodes = [node("Gather", [t, IDS], value(2, 3, 8), axis=0) for t in (TABLE, small)]
