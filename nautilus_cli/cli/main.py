@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "compile": "nautilus_cli.cli.compile",
     "verify": "nautilus_cli.cli.verify",
     "run": "nautilus_cli.cli.run",
+    "bench": "nautilus_cli.cli.bench",
     "tune": "nautilus_cli.cli.tune",
     "inspect": "nautilus_cli.cli.inspect",
     "doctor": "nautilus_cli.cli.doctor",

@@ -62,6 +62,14 @@ def tolerance(value: str) -> tuple[str | None, float]:
     return found["name"], number
 
 
+def percents(value: str) -> tuple[float, ...]:
+    """Return the numbers of `95` or `90,95,99`."""
+    numbers = [part.strip() for part in value.split(",")]
+    if not all(re.fullmatch(_NUMBER, number) and 0 <= float(number) <= 100 for number in numbers):
+        raise click.BadParameter(f"'{value}' is not a percentile. Write a number from 0 to 100, or several: 90,95,99.")
+    return tuple(float(number) for number in numbers)
+
+
 def byte_count(value: str) -> int:
     """Return the bytes of `1500000`, `1.5MB` (10^6) or `1GiB` (2^30)."""
     found = _SIZE.fullmatch(value.strip())

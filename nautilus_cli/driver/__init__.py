@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nautilus_cli.driver.benchmark import BenchOptions, bench
+    from nautilus_cli.driver.benchmark_result import BenchResult
     from nautilus_cli.driver.caching import CacheInfo, CacheOptions, cache_info, clear_cache
     from nautilus_cli.driver.compilation import CompileResult, compile
     from nautilus_cli.driver.inspection import InspectResult, inspect
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.running import RunOptions, RunResult, run
     from nautilus_cli.driver.tuning import TuneResult, tune
     from nautilus_cli.driver.verification import VerifyResult, verify
+    from nautilus_cli.runtime.benchmark import Load
 
 __all__ = [
+    "BenchOptions",
+    "BenchResult",
     "CacheInfo",
     "CacheOptions",
     "CompileOptions",
@@ -28,6 +33,7 @@ __all__ = [
     "InspectResult",
     "LibraryDiagnosis",
     "LibraryDiagnosisOptions",
+    "Load",
     "PreviewOptions",
     "Progress",
     "RunOptions",
@@ -36,6 +42,7 @@ __all__ = [
     "TuneResult",
     "VerifyOptions",
     "VerifyResult",
+    "bench",
     "cache_info",
     "clear_cache",
     "compile",
@@ -48,6 +55,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "benchmark": ("BenchOptions", "Load", "bench"),
+    "benchmark_result": ("BenchResult",),
     "caching": ("CacheInfo", "CacheOptions", "cache_info", "clear_cache"),
     "compilation": ("CompileResult", "compile"),
     "inspection": ("InspectResult", "inspect"),

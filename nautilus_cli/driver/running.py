@@ -13,7 +13,9 @@ from nautilus_cli.ir.types import TensorType
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.verify import archive
-from nautilus_cli.verify.inputs import check_arrays
+from nautilus_cli.verify.inputs import check_arrays, without_bound
+
+NO_CONSTANTS: Mapping[str, np.ndarray] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,13 +116,18 @@ def _summary(array: np.ndarray) -> OutputSummary:
     )
 
 
-def read_inputs(path: Path | None, library: Library) -> dict[str, np.ndarray]:
+def read_inputs(path: Path | None, library: Library, constants: Mapping[str, np.ndarray] = NO_CONSTANTS) -> dict[str, np.ndarray]:
     """Return a library's inputs from an .npz file, checked.
+
+    Args:
+        path: the file; None for no arrays.
+        library: says names, element types and shapes.
+        constants: contents of inputs of the model that the library has bound, where they are known: the file may hold them too.
 
     Raises:
         FileError: the file cannot be read.
         UsageError: an array is missing, unknown, or of another element type or shape.
     """
     types = {tensor.name: TensorType(tensor.type, tensor.shape) for tensor in library.inputs}
-    given = {} if path is None else archive.read(path)
-    return check_arrays(given, types, "--inputs" if path is None else str(path))
+    given, where = ({}, "--inputs") if path is None else (archive.read(path), str(path))
+    return check_arrays(without_bound(given, constants, where), types, where)

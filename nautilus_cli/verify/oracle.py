@@ -21,7 +21,7 @@ from nautilus_cli.ir.types import BF16
 _BFLOAT16 = 16
 """ONNX's number of the element type. Source: onnx.proto, TensorProto.DataType."""
 
-_LOG_FATAL = 4
+LOG_FATAL = 4
 
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 """Source: onnxruntime_session_options_config_keys.h."""
@@ -49,7 +49,7 @@ class Oracle:
                 self._session = _session(source, folder, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
             except Exception as error:
                 raise ModelError(
-                    f"onnxruntime cannot load it: {_reason(error)}",
+                    f"onnxruntime cannot load it: {reason(error)}",
                     where=self._where,
                     hint="Compile with --no-verify to go without a reference.",
                 ) from error
@@ -82,11 +82,11 @@ class Oracle:
         missing = [quoted(name) for name in self.inputs if name not in inputs]
         if missing:
             raise UsageError(f"lacks values for {', '.join(missing)}", where=self._where)
-        feeds = {name: _to_value(array) for name, array in inputs.items()}
+        feeds = {name: to_value(array) for name, array in inputs.items()}
         try:
             results = self._session.run_with_ort_values(list(self.outputs), feeds)
         except Exception as error:
-            raise ModelError(f"onnxruntime cannot run it: {_reason(error)}", where=self._where) from error
+            raise ModelError(f"onnxruntime cannot run it: {reason(error)}", where=self._where) from error
         return {name: self._to_array(name, value) for name, value in zip(self.outputs, results, strict=True)}
 
     def _to_array(self, name: str, value: Any) -> np.ndarray:
@@ -107,18 +107,18 @@ def _session(source: str | bytes, folder: Path | None, level: Any) -> Any:
     options.add_session_config_entry("session.disable_prepacking", "1")  # a copy of all weights, for a single run
     if isinstance(source, bytes) and folder is not None:
         options.add_session_config_entry(EXTERNAL_FOLDER, str(folder))
-    options.log_severity_level = _LOG_FATAL  # what goes wrong is raised as well
+    options.log_severity_level = LOG_FATAL  # what goes wrong is raised as well
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def _to_value(array: np.ndarray) -> Any:
+def to_value(array: np.ndarray) -> Any:
     """Return an array as onnxruntime's own."""
     if array.dtype == BF16.numpy:
         return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(np.ascontiguousarray(array).view(np.uint16), _BFLOAT16)
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Return onnxruntime's message without its error code, on one line."""
     text = " ".join(str(error).split())
     return text.split(" : ", 2)[-1] if text.startswith("[ONNXRuntimeError]") else text

@@ -17,7 +17,7 @@ def loaded(code: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
 
 
-@pytest.mark.parametrize("name", ["run", "diagnose_library"])
+@pytest.mark.parametrize("name", ["run", "bench", "diagnose_library"])
 def test_a_library_needs_numpy_only(name: str):
     assert loaded(f"from nautilus_cli import driver\ndriver.{name}") == []
 

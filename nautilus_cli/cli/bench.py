@@ -1,0 +1,100 @@
+"""nautilus bench: how long a library takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from nautilus_cli.cli.options import (
+    device_option,
+    json_option,
+    library_argument,
+    percents,
+    place_option,
+    ranges_option,
+    seed_option,
+)
+from nautilus_cli.cli.settings import Settings, common_options
+
+_PERCENTILES = (10.0, 90.0, 99.0)
+
+
+@click.command("bench", short_help="Measure how long a library takes.")
+@library_argument
+@click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Samples to take, at least.")
+@click.option("--warmup", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Runs before the first sample.")
+@click.option(
+    "--duration", type=click.FloatRange(min=0), default=3.0, show_default=True, metavar="SECONDS", help="How long to measure, at least."
+)
+@click.option(
+    "--contexts", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Contexts that run at the same time."
+)
+@click.option("--include-transfers", is_flag=True, help="Count the copies from and to host memory, too.")
+@click.option("--no-graph", is_flag=True, help="Launch kernel after kernel instead of one CUDA graph.")
+@click.option(
+    "--percentile", "percentiles", type=percents, multiple=True, metavar="P[,P...]", help="A percentile to show beside 10, 50, 90 and 99."
+)
+@click.option("--inputs", type=click.Path(path_type=Path), metavar="X.npz", help="Inputs by name. Default: drawn, as their use allows.")
+@seed_option("the inputs drawn")
+@ranges_option
+@click.option(
+    "--against", type=click.Path(path_type=Path), metavar="MODEL", help="Measure onnxruntime on that model and the same inputs, too."
+)
+@device_option
+@place_option
+@click.option("--export", type=click.Path(path_type=Path), metavar="FILE.json", help="Write the result with every sample there.")
+@json_option
+@common_options
+@click.pass_obj
+def command(
+    settings: Settings,
+    library: Path,
+    iterations: int,
+    warmup: int,
+    duration: float,
+    contexts: int,
+    include_transfers: bool,
+    no_graph: bool,
+    percentiles: tuple[tuple[float, ...], ...],
+    inputs: Path | None,
+    seed: int,
+    ranges: dict[str, tuple[float, float]],
+    against: Path | None,
+    device: int,
+    place: str,
+    export: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure how long one run of LIB.so takes, and how many there are in a second.
+
+    A sample is the time between two events on the GPU around a run; runs shorter than 100 µs are timed several at a time. With
+    --include-transfers it is the host's time for copies and run together. An emulated library says nothing about the speed of a GPU.
+    """
+    from nautilus_cli import driver
+    from nautilus_cli.cli.bench_results import show_bench
+    from nautilus_cli.cli.progress import ProgressLine
+
+    load = driver.Load(
+        iterations=iterations,
+        warmup=warmup,
+        duration_s=duration,
+        contexts=contexts,
+        include_transfers=include_transfers,
+        has_graph=not no_graph,
+    )
+    options = driver.BenchOptions(
+        library=library,
+        against=against,
+        inputs=inputs,
+        seed=seed,
+        ranges=ranges,
+        load=load,
+        percentiles=(*_PERCENTILES, *(percent for group in percentiles for percent in group)),
+        device=device,
+        place=place,
+        export=export,
+    )
+    with ProgressLine(settings) as progress:
+        result = driver.bench(options, progress=progress)
+    show_bench(result, as_json)
