@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nautilus_cli.cli.options import device_option, json_option
+from nautilus_cli.cli.options import device_option, json_option, place_option
 from nautilus_cli.cli.settings import Settings, common_options
 from nautilus_cli.cli.text import printable, to_json
 from nautilus_cli.errors import ToolchainError
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 @click.command("doctor", short_help="Show what is missing here, or whether a library runs here.")
 @click.argument("library", type=click.Path(path_type=Path), metavar="[LIB.so]", required=False)
 @device_option
+@place_option
 @json_option
 @common_options
 @click.pass_obj
-def command(settings: Settings, library: Path | None, device: int, as_json: bool) -> None:
+def command(settings: Settings, library: Path | None, device: int, place: str, as_json: bool) -> None:
     """Show the driver, the compilers, what is missing and how to get it. The exit code is 0 unless nothing can be compiled here.
 
     With LIB.so: show which targets it holds, what it needs from the system, and whether it runs here; if not, why, with the exit code of
     that error.
     """
     if library is not None:
-        _examine(library, device, settings, as_json)
+        _examine(library, device, place, settings, as_json)
         return
     from nautilus_cli.toolchain.cache import Cache
     from nautilus_cli.toolchain.diagnosis import diagnose
@@ -42,12 +43,12 @@ def command(settings: Settings, library: Path | None, device: int, as_json: bool
         raise ToolchainError("nothing can be compiled here.", hint="What is missing, and how to get it, is said above.")
 
 
-def _examine(library: Path, device: int, settings: Settings, as_json: bool) -> None:
+def _examine(library: Path, device: int, place: str, settings: Settings, as_json: bool) -> None:
     """Show what a library needs, and raise what keeps it from running."""
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
 
-    options = driver.LibraryDiagnosisOptions(library=library, device=device)
+    options = driver.LibraryDiagnosisOptions(library=library, device=device, place=place)
     with ProgressLine(settings) as progress:
         found = driver.diagnose_library(options, progress=progress)
     if as_json:

@@ -33,10 +33,12 @@ class LibraryDiagnosisOptions:
     Attributes:
         library: the shared library.
         device: number of the GPU that it shall run on.
+        place: where it shall run, as `nautilus_cli.load` takes it.
     """
 
     library: Path
     device: int = 0
+    place: str = "automatic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ def diagnose_library(options: LibraryDiagnosisOptions, progress: Progress = sile
     try:
         targets = held_targets(path)
         progress("loading the library", 0, 1)
-        with load_library(path, device=options.device) as library:
+        with load_library(path, device=options.device, place=options.place) as library:
             info = library.info
             with library.model.borrow_context():  # its workspace and its graph
                 place = f"{info.target} on {info.device}"

@@ -76,8 +76,8 @@ def examined(**changes: Any) -> SimpleNamespace:
 
 def test_a_library_that_does_not_run_here(run: Run, answer) -> None:
     calls = answer("diagnose_library", examined())
-    done = run("doctor", "libm.so", "--device", "1")
-    assert calls == [driver.LibraryDiagnosisOptions(library=Path("libm.so"), device=1)]
+    done = run("doctor", "libm.so", "--device", "1", "--emulated")
+    assert calls == [driver.LibraryDiagnosisOptions(library=Path("libm.so"), device=1, place="emulated")]
     assert done.code == 5
     assert done.out.splitlines() == ["libm.so", "", "processor  x86_64", "runs here  no", "           There is no driver."]
     assert done.err == "error: libm.so: there is no driver.\n"
