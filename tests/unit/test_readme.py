@@ -6,7 +6,9 @@ import re
 import runpy
 from pathlib import Path
 
-from nautilus_cli.cli.main import SUBCOMMANDS
+import click
+
+from nautilus_cli.cli.main import SUBCOMMANDS, nautilus
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text()
@@ -27,3 +29,14 @@ def test_every_link_leads_somewhere() -> None:
 def test_every_subcommand_is_shown() -> None:
     for name in SUBCOMMANDS:
         assert f"nautilus {name}" in TEXT
+
+
+def test_every_command_has_the_options_that_it_is_shown_with() -> None:
+    commands = re.findall(r"^nautilus ([^#\n]+)", TEXT, flags=re.MULTILINE)
+    assert len(commands) > len(SUBCOMMANDS)
+    for line in commands:
+        name, *words = line.split()
+        found = nautilus.get_command(click.Context(nautilus), name)
+        assert found is not None
+        known = {option for param in found.params for option in param.opts}
+        assert {word for word in words if word.startswith("-")} <= known, line
