@@ -59,9 +59,8 @@ def test_a_bound_input_is_fed_to_onnxruntime_only(nautilus: Caller, tmp_path: Pa
     np.savez(tmp_path / "x.npz", x=np.ones((1, 16), np.float32), sr=np.array(16000))
     nautilus("verify", model, library, "--inputs", tmp_path / "x.npz").done()
     np.savez(tmp_path / "x.npz", x=np.ones((1, 16), np.float32), sr=np.array(8000))
-    assert "'sr' is 8000; the library has it bound to 16000" in nautilus("verify", model, library, "--inputs", tmp_path / "x.npz").refused(
-        2
-    )
+    refused = nautilus("verify", model, library, "--inputs", tmp_path / "x.npz").refused(2)
+    assert "'sr' is 8000; the library has it bound to 16000" in refused
 
 
 def test_doctor(library: Path, nautilus: Caller) -> None:
