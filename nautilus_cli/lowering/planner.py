@@ -13,7 +13,7 @@ from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, recurrent, resize, row, scan, scatter
+from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, recurrent, resize, row, scan, scatter, top_k
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -33,6 +33,7 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "row": row.lower,
     "scan": scan.lower,
     "scatter": scatter.lower,
+    "top_k": top_k.lower,
 }
 
 

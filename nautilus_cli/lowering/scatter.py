@@ -8,10 +8,11 @@ from typing import Any
 
 from nautilus_cli.ir.expression import Expression, Inside, Load
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, regroup, row_major
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, row_major
 from nautilus_cli.kernels.scatter import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression
+from nautilus_cli.lowering.lines import across, is_first_contiguous
 from nautilus_cli.lowering.lowered import Lowered, Lowering
 from nautilus_cli.lowering.slots import Slots, Status
 
@@ -65,7 +66,7 @@ def lower(lowering: Lowering) -> Lowered:
         strides=row_major(access.extents),
         combine=_COMBINE[attrs.reduction],
         is_shared=all(_is_shared(functor) for functor in index_functors),
-        is_row_contiguous=_is_row_contiguous(epilogue),
+        is_row_contiguous=is_first_contiguous(epilogue),
         value=data.type.dtype.compute,
     )
     functors = (
@@ -82,23 +83,10 @@ def _is_shared(index: Expression) -> bool:
     return all(step.map.is_uniform_last() for step in index.steps if isinstance(step, (Load, Inside)))
 
 
-def _is_row_contiguous(epilogue: Expression) -> bool:
-    """Whether neighbouring rows of the first result are neighbours in memory."""
-    (row, column) = epilogue.stores[0].map.stages[0].coordinates
-    return row[-1].stride == 1 and column[-1].stride != 1
-
-
 def _scatter_elements(attrs: Any, data: tuple[int, ...], indices: tuple[int, ...]) -> Access:
     axis = attrs.axis % len(data)
-    element, update = _along(data, axis), _along(indices, axis)
+    element, update = across(data, axis), across(indices, axis)
     return Access(extents=(data[axis],), element=element, update=update, index_maps=(update,))
-
-
-def _along(shape: tuple[int, ...], axis: int) -> IndexMap:
-    """Return the map from (place along the axis, all other coordinates joined) to the linear index."""
-    order = [axis, *(a for a in range(len(shape)) if a != axis)]
-    strides = row_major(shape)
-    return regroup(from_strides([shape[a] for a in order], [strides[a] for a in order]), [[0], list(range(1, len(shape)))])
 
 
 def _scatter_nd(_attrs: Any, data: tuple[int, ...], indices: tuple[int, ...]) -> Access:

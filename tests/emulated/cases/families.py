@@ -12,6 +12,7 @@ _TYPICAL = {
     "gather": ("embeddings", 9),
     "scan": ("fused", 6),
     "scatter": ("rows", 44),
+    "top_k": ("moved", 6),
 }
 """The function that gives the case and its number, where it is not the first of all."""
 

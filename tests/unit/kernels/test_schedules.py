@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nautilus_cli.ir.types import F16, F32, F64
-from nautilus_cli.kernels import gather, pointwise, row, scan, scatter
+from nautilus_cli.kernels import gather, pointwise, row, scan, scatter, top_k
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.kernels.registry import families, family
 from nautilus_cli.targets.registry import targets
@@ -60,6 +60,21 @@ PROBLEMS: list[tuple[Family, Any]] = [
         for is_shared, is_row_contiguous in ((True, False), (False, False), (False, True))
         for value in (F32, F64)
     ),
+    *(
+        (top_k.FAMILY, top_k.Problem(rows=rows, columns=columns, count=count, is_largest=True, value=value))
+        for rows, columns, count in (
+            (1, 1, 1),
+            (10**5, 64, 2),
+            (4096, 128, 8),
+            (1, 50257, 50),
+            (1, 8400, 300),
+            (64, 1000, 5),
+            (1, 10**6, 10**6),
+            (3, 10**5, 5000),
+            (7, 300, 300),
+        )
+        for value in (F32, F64)
+    ),
 ]
 
 
@@ -85,7 +100,9 @@ def test_enough_blocks_and_wide_accesses_on_a_large_device() -> None:
         assert prod(kind.geometry(problem, schedule).grid) >= 2 * target.multiprocessors
 
 
-@pytest.mark.parametrize("kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scan.FAMILY, scatter.FAMILY], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scan.FAMILY, scatter.FAMILY, top_k.FAMILY], ids=lambda kind: kind.name
+)
 def test_the_search_space_is_fixed_and_has_legal_points(kind: Family) -> None:
     target = targets()["sm_90a"]
     for problem in [p for k, p in PROBLEMS if k is kind][:6]:
@@ -164,6 +181,24 @@ def test_illegal_scatters_say_why() -> None:
     assert "no multiple of vectors of 8" in why(shared, vector=8)
     assert "bytes of shared memory" in why(shared, rows=10**5)
     assert "at least one is needed" in why(shared, rows=0)
+
+
+def test_illegal_top_k_schedules_say_why() -> None:
+    problem = top_k.Problem(rows=4, columns=100000, count=20000, is_largest=True, value=F32)
+
+    def why(**changes: int) -> str:
+        fields: dict[str, Any] = {"threads": 64, "row_threads": 32, "items": 1, "tile": 64, "is_selected": False, **changes}
+        return "; ".join(top_k.FAMILY.violations(problem, top_k.Schedule(**fields), targets()["sm_90a"]))
+
+    assert why() == ""
+    assert why(row_threads=64) == why(row_threads=8) == ""
+    assert "power of two" in why(row_threads=24)
+    assert "no multiple of 128 threads a row" in why(row_threads=128)
+    assert "neither part of a warp nor the block" in why(threads=128, row_threads=64)
+    assert "no whole warps" in why(threads=40, row_threads=8)
+    assert "different ways" in why(row_threads=8, is_selected=True)
+    assert "bytes of shared memory" in why(is_selected=True)
+    assert "at least one is needed" in why(tile=0)
 
 
 def test_registry() -> None:

@@ -20,6 +20,7 @@ OLDER = {
     "Slice": {"starts", "ends", "axes"},
     "Split": {"split"},
     "Squeeze": {"axes"},
+    "TopK": {"k"},
     "Unsqueeze": {"axes"},
 }
 NOT_READ = {"Constant": {"sparse_value", "value_string", "value_strings"}}
