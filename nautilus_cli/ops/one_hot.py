@@ -49,17 +49,18 @@ def _evaluate(attrs: OneHotAttrs, arrays: tuple[np.ndarray | None, ...], _output
 
 
 def _build(emitter: Emitter, attrs: OneHotAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-    """Compare the indices with the places along the new axis."""
+    """Compare the indices with the places along the new axis, from its beginning and from its end."""
     indices, depth_value, values = required(operands)
     shape = indices.type.static
     axis = normal_axis(attrs.axis, len(shape) + 1)
     depth = _depth(contents([None, depth_value.constant], 1, "depth"))
     wide = reshape(emitter, cast(emitter, indices, I64), (*shape[:axis], 1, *shape[axis:]))
-    is_negative = emitter.node("Less", [wide, scalar(emitter, 0, I64)])
-    wide = emitter.node("Where", [is_negative, emitter.node("Add", [wide, scalar(emitter, depth, I64)]), wide])
     places = emitter.constant(np.arange(depth).reshape(depth, *(1 for _ in shape[axis:])))
+    distance = emitter.node("Sub", [wide, places])
+    is_here = emitter.node("Equal", [distance, scalar(emitter, 0, I64)])
+    is_here = emitter.node("Or", [is_here, emitter.node("Equal", [distance, scalar(emitter, -depth, I64)])])
     off, on = (reshape(emitter, emitter.node("Slice", [values], starts=(i,), ends=(i + 1,), axes=(0,)), ()) for i in (0, 1))
-    return (emitter.node("Where", [emitter.node("Equal", [wide, places]), on, off]),)
+    return (emitter.node("Where", [is_here, on, off]),)
 
 
 OPERATOR = Operator(
