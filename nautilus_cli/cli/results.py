@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nautilus_cli.cli.result_types import Comparison, CompiledTarget, CompileResult, InspectResult, TuneResult, VerifyResult
+from nautilus_cli.cli.result_types import Comparison, CompiledTarget, CompileResult, GroupResult, InspectResult, TuneResult, VerifyResult
 from nautilus_cli.cli.settings import Settings
 from nautilus_cli.cli.text import printable, size, table, to_json
 from nautilus_cli.errors import VerificationError
@@ -47,6 +47,24 @@ def show_verification(result: VerifyResult, as_json: bool) -> None:
         verdict = f"{len(failed)} failed: {_list(failed)}" if failed else "all match"
         click.echo(printable(f"{len(result.cases)} cases against {result.reference}, each output's worst above; {verdict}"))
 
+    if result.groups:
+        click.echo("\n" + _groups_table(result.groups))
+        click.echo(printable(result.fault.text if result.fault else f"every group matches {result.reference}"))
+
+
+def _groups_table(groups: Sequence[GroupResult]) -> str:
+    """Return a row for each tensor that a group stores and that ONNX has, and one for a group without any."""
+    columns = ("group", "family", "operators", "ONNX nodes", "tensor", "max abs", "cosine", "verdict")
+    rows = []
+    for number, group in enumerate(groups):
+        what = (str(number), group.family, _list(group.operators, 4), _list(group.nodes, 4))
+        for name, found in group.comparisons.items():
+            verdict = "ok" if found.is_match else f"FAILED: {found.failures} beyond"
+            rows.append((*what, name, f"{found.max_abs:.2e}", f"{found.cosine:.7f}", verdict))
+        if not group.comparisons:
+            rows.append((*what, "-", "-", "-", "not compared"))
+    return table(columns, rows)
+
 
 def _counts(actual: int, expected: int) -> str:
     return str(actual) if actual == expected else f"{actual} for {expected}"
@@ -67,6 +85,12 @@ def verification_data(result: VerifyResult) -> dict[str, Any]:
     }
     if result.cases:
         data["cases"] = [{"name": c.name, "match": c.is_match, "outputs": _outputs_data(c.comparisons)} for c in result.cases]
+    if result.groups:
+        data["groups"] = [
+            {"family": g.family, "kernel": g.kernel, "nodes": g.nodes, "tensors": _outputs_data(g.comparisons)} for g in result.groups
+        ]
+        names = ("cause", "group", "tensor", "nodes", "kernel", "text")
+        data["fault"] = {name: getattr(result.fault, name) for name in names} if result.fault else None
     return data
 
 
@@ -99,6 +123,8 @@ def require_match(result: VerifyResult) -> None:
     if failed:
         count = f"{len(failed)} of {len(result.comparisons)} outputs differ by more than the tolerance from those of {result.reference}"
         raise VerificationError(f"{count}: {', '.join(failed)}.", hint="An element fails only if it exceeds both tolerances.")
+    if result.fault:  # the outputs match all the same
+        raise VerificationError(result.fault.text)
 
 
 def show_compilation(result: CompileResult, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import click
 
 from nautilus_cli.cli.options import (
     device_option,
+    jobs_option,
     json_option,
     library_argument,
     model_argument,
@@ -30,6 +31,8 @@ from nautilus_cli.cli.settings import Settings, common_options
     metavar="FOLDER",
     help="Compare on each .npz file, or each of ONNX's test_data_set folders, in it; outputs that they hold are those expected.",
 )
+@click.option("--per-node", is_flag=True, help="Also compare what each kernel stores, and name the first node that is wrong.")
+@jobs_option
 @seed_option("the inputs drawn")
 @ranges_option
 @tolerance_options
@@ -47,6 +50,8 @@ def command(
     inputs: Path | None,
     golden: Path | None,
     dataset: Path | None,
+    per_node: bool,
+    jobs: int | None,
     seed: int,
     ranges: dict[str, tuple[float, float]],
     rtol: dict[str | None, float],
@@ -79,6 +84,8 @@ def command(
         save_outputs=save_outputs,
         device=device,
         place=place,
+        per_node=per_node,
+        jobs=jobs,
     )
     with ProgressLine(settings) as progress:
         result = driver.verify(options, progress=progress)

@@ -61,6 +61,8 @@ class VerifyOptions:
         save_outputs: .npz file to write the library's outputs to; None to keep none.
         device: number of the GPU.
         place: where the library runs, as `nautilus_cli.load` takes it: `automatic`, `gpu` or `emulated`.
+        per_node: also compare what each group of nodes stores, and name the first that is wrong.
+        jobs: compilers at once, for that; None for one a core.
     """
 
     model: Path
@@ -76,6 +78,8 @@ class VerifyOptions:
     save_outputs: Path | None = None
     device: int = 0
     place: str = "automatic"
+    per_node: bool = False
+    jobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

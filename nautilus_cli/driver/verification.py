@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
 from nautilus_cli.driver.origin import origin, reference_model
 from nautilus_cli.errors import UsageError
@@ -46,6 +47,8 @@ class VerifyResult:
         report: the verdict's file, beside the library.
         notes: sentences for the user.
         cases: of a dataset; empty where there is none.
+        groups: what each group of nodes stores, if that was asked for.
+        fault: where results begin to be wrong, if that was asked for and they are.
     """
 
     target: str
@@ -54,6 +57,8 @@ class VerifyResult:
     report: Path
     notes: tuple[str, ...] = ()
     cases: tuple[CaseResult, ...] = ()
+    groups: tuple[GroupResult, ...] = ()
+    fault: Fault | None = None
 
 
 def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
@@ -77,6 +82,9 @@ def _require_one_source(options: VerifyOptions) -> None:
         "--save-inputs": options.save_inputs,
         "--save-outputs": options.save_outputs,
     }
+    if options.per_node and (options.dataset or options.golden):
+        option = "--dataset" if options.dataset else "--golden"
+        raise UsageError("each group is compared with onnxruntime, on one set of inputs", where="--per-node", hint=f"Leave out {option}.")
     for option, value in given.items():
         if options.dataset is not None and value:
             raise UsageError("a dataset says what goes in and comes out", where=option, hint="Leave out this option, or --dataset.")
@@ -100,7 +108,12 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
     progress("comparing with onnxruntime" if options.golden is None else f"comparing with {options.golden.name}", 0, 1)
     source = options.model if options.golden is not None else reference_model(library, options.model, model)
     found = check.verify(source, model.graph, library, settings)
-    report.write(found.to_data(), report.report_path(options.library))
+    groups = None
+    if options.per_node:
+        from nautilus_cli.driver.per_node import per_node  # here: it builds, and any other comparison needs no compiler
+
+        groups = per_node(model, library, options, settings, is_match=found.is_match, progress=progress)
+    report.write({**found.to_data(), **(_groups_data(groups) if groups else {})}, report.report_path(options.library))
     if options.save_outputs is not None:
         archive.write(options.save_outputs, found.actual)
     return VerifyResult(
@@ -108,8 +121,24 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         reference=found.reference,
         comparisons=found.comparisons,
         report=report.report_path(options.library),
-        notes=found.notes,
+        notes=(*found.notes, *(groups.notes if groups else ())),
+        groups=groups.groups if groups else (),
+        fault=groups.fault if groups else None,
     )
+
+
+def _groups_data(found: PerNode) -> dict[str, Any]:
+    """Return what was found for each group as JSON types."""
+    groups = [
+        {
+            "family": group.family,
+            "kernel": group.kernel,
+            "nodes": list(group.nodes),
+            "tensors": {name: {"match": c.is_match, "max_abs": report.number(c.max_abs)} for name, c in group.comparisons.items()},
+        }
+        for group in found.groups
+    ]
+    return {"groups": groups, "fault": None if found.fault is None else asdict(found.fault)}
 
 
 def _verify_dataset(

@@ -51,7 +51,7 @@ def fuse(graph: Graph) -> FusedGraph:
         if node not in clusters.of:
             cluster = clusters.start("pointwise", None, node)
             _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
-    return FusedGraph(graph, _groups(clusters))
+    return FusedGraph(graph, groups_of(clusters))
 
 
 def _is_pointwise(node: Node) -> bool:
@@ -218,7 +218,7 @@ def _leaves(flow: Dataflow, value: Value) -> bool:
     return any(flow.source(v)[0] is value for v in flow.graph.output_values())
 
 
-def _groups(clusters: Clusters) -> tuple[Group, ...]:
+def groups_of(clusters: Clusters) -> tuple[Group, ...]:
     """Turn clusters into groups, with the movement that they look through, and copies for outputs that only movement makes."""
     flow = clusters.flow
     outputs = flow.graph.output_values()

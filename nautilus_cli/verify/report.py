@@ -131,11 +131,11 @@ def _output_data(name: str, comparison: Comparison, estimate: ErrorEstimate, act
         "match": comparison.is_match,
         "elements": comparison.elements,
         "failures": comparison.failures,
-        "tolerance": {"rtol": _number(comparison.tolerance.rtol), "atol": _number(comparison.tolerance.atol)},
+        "tolerance": {"rtol": number(comparison.tolerance.rtol), "atol": number(comparison.tolerance.atol)},
         "estimate": {"deviation": estimate.deviation, "steps": estimate.steps, "longest_sum": estimate.longest_sum},
-        "max_abs": _number(comparison.max_abs),
-        "max_rel": _number(comparison.max_rel),
-        "cosine": _number(comparison.cosine),
+        "max_abs": number(comparison.max_abs),
+        "max_rel": number(comparison.max_rel),
+        "cosine": number(comparison.cosine),
         "nan": {"actual": comparison.actual_nan, "expected": comparison.expected_nan},
         "inf": {"actual": comparison.actual_inf, "expected": comparison.expected_inf},
         "nonfinite_mismatches": comparison.nonfinite_mismatches,
@@ -143,11 +143,12 @@ def _output_data(name: str, comparison: Comparison, estimate: ErrorEstimate, act
         if comparison.worst is None
         else {
             "index": list(comparison.worst),
-            "actual": _number(comparison.worst_actual),
-            "expected": _number(comparison.worst_expected),
+            "actual": number(comparison.worst_actual),
+            "expected": number(comparison.worst_expected),
         },
     }
 
 
-def _number(value: float | int | bool | None) -> float | int | bool | str | None:
+def number(value: float | int | bool | None) -> float | int | bool | str | None:
+    """Return a number as JSON has it; NaN and infinities as their names."""
     return str(value) if isinstance(value, float) and not isfinite(value) else value

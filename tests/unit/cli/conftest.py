@@ -64,7 +64,7 @@ def failing(**changes: Any) -> SimpleNamespace:
 
 def verification(**comparisons: Any) -> SimpleNamespace:
     found = comparisons or {"y": comparison()}
-    return SimpleNamespace(target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=())
+    return SimpleNamespace(target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=(), groups=(), fault=None)
 
 
 def compiled_target(name: str) -> SimpleNamespace:

@@ -15,7 +15,7 @@ from .conftest import Run, comparison, failing, verification
 def test_options_reach_driver(run: Run, answer) -> None:
     calls = answer("verify", verification())
     arguments = "m.onnx libm.so --inputs x.npz --seed 7 --range ids=0..30521 --rtol 1e-3 --rtol y=1e-2 --atol z=0 --save-outputs y.npz "
-    arguments += "--golden g.npz --dataset data --save-inputs s.npz --device 1 --emulated"
+    arguments += "--golden g.npz --dataset data --save-inputs s.npz --device 1 --emulated --per-node --jobs 2"
     assert run("verify", *arguments.split()).code == 0
     assert calls == [
         driver.VerifyOptions(
@@ -32,6 +32,8 @@ def test_options_reach_driver(run: Run, answer) -> None:
             save_inputs=Path("s.npz"),
             device=1,
             place="emulated",
+            per_node=True,
+            jobs=2,
         )
     ]
 
@@ -103,3 +105,36 @@ def test_a_dataset_as_data(run: Run, answer) -> None:
         ("b\x1b.npz", False, 3),
     ]
     assert data["reference"] == "onnxruntime 1.2.3"
+
+
+def per_node(**changes) -> SimpleNamespace:
+    """A verification of two groups, of which the second has no tensor of its own."""
+    groups = (
+        SimpleNamespace(family="gemm", kernel="gemm_1", operators=("MatMul", "Relu"), nodes=("first", "act"), comparisons={"h": failing()}),
+        SimpleNamespace(family="row", kernel="row_2", operators=("ReduceMax",), nodes=("soft",), comparisons={}),
+    )
+    fault = SimpleNamespace(cause="fusion", group=0, tensor="h", nodes=("first", "act"), kernel="gemm_1", text="gemm_1 is wrong.")
+    return SimpleNamespace(**{**vars(verification()), "groups": groups, "fault": fault, **changes})
+
+
+def test_each_group_has_a_row(run: Run, answer) -> None:
+    answer("verify", per_node())
+    done = run("verify", "m.onnx", "libm.so", "--per-node")
+    assert done.code == 6
+    *_, columns, first, second, said = done.out.splitlines()
+    assert columns.split()[:4] == ["group", "family", "operators", "ONNX"]
+    assert first.split() == ["0", "gemm", "MatMul,", "Relu", "first,", "act", "h", "5.00e-01", "1.0000000", "FAILED:", "3", "beyond"]
+    assert second.split() == ["1", "row", "ReduceMax", "soft", "-", "-", "-", "not", "compared"]
+    assert said == "gemm_1 is wrong."
+    assert done.err == "error: gemm_1 is wrong.\n"
+    data = json.loads(run("verify", "m.onnx", "libm.so", "--per-node", "--json").out)
+    assert data["fault"]["nodes"] == ["first", "act"]
+    assert [group["kernel"] for group in data["groups"]] == ["gemm_1", "row_2"]
+    assert data["groups"][0]["tensors"][0]["match"] is False
+
+
+def test_groups_that_all_match(run: Run, answer) -> None:
+    answer("verify", per_node(fault=None))
+    done = run("verify", "m.onnx", "libm.so", "--per-node")
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == "every group matches onnxruntime 1.2.3"

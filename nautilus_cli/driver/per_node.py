@@ -1,0 +1,202 @@
+"""Which kernel is wrong: the result of every group against the ONNX tensor that it still equals.
+
+The kernels are those of the library, but no two buffers share memory: every stored tensor is an output of the library that is built for this.
+The first group that differs is then built once more with a kernel for each of its nodes, which tells a wrong node from a wrong fusion.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli import __version__
+from nautilus_cli.artifact import bundle
+from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.codegen.render import render
+from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
+from nautilus_cli.driver.held_choice import HeldChoice, held_target
+from nautilus_cli.driver.options import Progress, VerifyOptions
+from nautilus_cli.frontend.cut import cut_file
+from nautilus_cli.frontend.load import LoadedModel
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.kernels.base import Choose
+from nautilus_cli.lowering.planner import plan
+from nautilus_cli.passes import pipeline
+from nautilus_cli.passes.expose import expose
+from nautilus_cli.passes.unfuse import unfuse
+from nautilus_cli.runtime.library import Library
+from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.targets import registry
+from nautilus_cli.targets.base import Target
+from nautilus_cli.toolchain import host_compiler
+from nautilus_cli.toolchain.builder import build
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.verify import check
+from nautilus_cli.verify.inputs import DrawnInput
+
+
+def per_node(
+    model: LoadedModel, library: Library, options: VerifyOptions, settings: check.Settings, *, is_match: bool, progress: Progress
+) -> PerNode:
+    """Compare every group's result with onnxruntime's.
+
+    Args:
+        model: what the library was compiled from.
+        library: the library.
+        options: the model's file, and where to run.
+        settings: inputs and tolerances.
+        is_match: whether the library itself gives the right outputs.
+        progress: told what is done.
+
+    Raises:
+        NautilusError: something cannot be built or run.
+    """
+    held = held_target(library.manifest, library.info.target)
+    fused = pipeline.run(model.graph)
+    inputs = check.given_or_drawn(model.graph, settings)
+    bench = _Bench(
+        model=model,
+        options=options,
+        settings=settings,
+        target=registry.target(library.info.target),
+        choose=HeldChoice(held["kernels"]),
+        inputs=inputs,
+        progress=progress,
+    )
+    groups = bench.compare(fused)
+    notes = []
+    if {group.kernel for group in groups} - {""} != {kernel["symbol"] for kernel in held["kernels"]}:
+        notes.append(
+            f"the library was compiled by Nautilus {library.info.version}, which chose other kernels; compared were those of today."
+        )
+    unseen = sum(not group.comparisons for group in groups)
+    if unseen:
+        notes.append(f"{unseen} of {len(groups)} groups store no tensor of the ONNX graph: what reads them was compared.")
+    return PerNode(groups=groups, fault=_fault(bench, fused, groups, is_match=is_match), notes=tuple(notes))
+
+
+def _fault(bench: _Bench, fused: FusedGraph, groups: tuple[GroupResult, ...], *, is_match: bool) -> Fault | None:
+    """Return where results begin to be wrong, after building the first wrong group with a kernel for each node."""
+    wrong = next((number for number, group in enumerate(groups) if group.first_wrong is not None), None)
+    if wrong is None:
+        return None if is_match else Fault(cause="memory")
+    tensor = groups[wrong].first_wrong or ""
+    suspects = [fused.groups[number] for number in _unseen_before(fused, groups, wrong)]
+    inside = {value for group in suspects for node in group.nodes for value in node.results()}
+    apart = unfuse(fused, suspects)
+    alone = bench.compare(apart)
+    for number, found in enumerate(alone):
+        if found.first_wrong is not None and not inside.isdisjoint(apart.groups[number].outputs):
+            nodes = [name for other in _unseen_before(apart, alone, number) for name in alone[other].nodes]
+            return Fault(cause="node", group=wrong, tensor=tensor, nodes=tuple(dict.fromkeys(nodes)), kernel=found.kernel)
+    nodes = [name for number in _unseen_before(fused, groups, wrong) for name in groups[number].nodes]
+    return Fault(cause="fusion", group=wrong, tensor=tensor, nodes=tuple(dict.fromkeys(nodes)), kernel=groups[wrong].kernel)
+
+
+def _unseen_before(fused: FusedGraph, groups: tuple[GroupResult, ...], number: int) -> list[int]:
+    """Return the group and those before it that it depends on through groups which could not be compared, in order."""
+    stored = {value: place for place, group in enumerate(fused.groups) for value in group.outputs}
+    found, pending = {number}, [number]
+    while pending:
+        for node in fused.groups[pending.pop()].nodes:
+            for value in node.operands():
+                place = stored.get(value)
+                if place is not None and place not in found and not groups[place].comparisons:
+                    found.add(place)
+                    pending.append(place)
+    return sorted(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Bench:
+    """Builds fused graphs, runs them and compares what they store."""
+
+    model: LoadedModel
+    options: VerifyOptions
+    settings: check.Settings
+    target: Target
+    choose: Choose
+    inputs: Mapping[str, DrawnInput]
+    progress: Progress
+
+    def compare(self, fused: FusedGraph) -> tuple[GroupResult, ...]:
+        """Return what is found for each group."""
+        exposed = expose(fused)
+        names = {value: name for name, value in exposed.graph.outputs}
+        graph = _reference_graph(self.model.graph, exposed)
+        kernels, results = self._run(exposed)
+        self.progress("comparing with onnxruntime", 0, 1)
+        outputs = [name for name, _ in graph.outputs]
+        reference = check.oracle(cut_file(self.options.model, outputs), self.options.model.parent)
+        comparisons = check.Checker(graph, lambda _: results, self.settings).check(self.inputs, reference).comparisons
+        return tuple(
+            GroupResult(
+                family=group.kind,
+                kernel=kernels.get(number, ""),
+                operators=tuple(node.op for node in group.nodes),
+                nodes=tuple(dict.fromkeys(name for node in group.nodes for name in node.origin)),
+                comparisons={names[v]: comparisons[names[v]] for v in group.outputs if names[v] in comparisons},
+            )
+            for number, group in enumerate(fused.groups)
+        )
+
+    def _run(self, exposed: FusedGraph) -> tuple[dict[int, str], dict[str, np.ndarray]]:
+        """Build a library and run it; return each group's kernel, and every stored tensor in ONNX order."""
+        planned = plan(exposed, self.target, self.choose)
+        kernels = [render(kernel.request) for kernel in planned.kernels]
+        store = Cache.default()
+        built = build(
+            kernels,
+            self.target,
+            store=store,
+            jobs=self.options.jobs,
+            progress=lambda done, total: self.progress("compiling kernels", done, total),
+        )
+        symbols = tuple(kernel.symbol for kernel in kernels)
+        with tempfile.TemporaryDirectory(prefix="nautilus-") as folder:
+            path = Path(folder, "libgroups.so")
+            bundle.write(
+                path,
+                host_library=host_compiler.shared_library(store),
+                variants=(Variant(target=self.target, plan=planned, symbols=symbols, images=built.images),),
+                model_digest=bytes(32),
+                tools={},
+                producer=__version__,
+            )
+            place = "emulated" if self.target.is_emulated else "gpu"
+            with load_library(path, device=self.options.device, place=place) as library:
+                self.progress("running", 0, 1)
+                found = library({name: drawn.array for name, drawn in self.inputs.items()})
+        launched = [number for number, group in enumerate(exposed.groups) if _stores_something(group)]
+        numbers = (launch.kernel for launch in planned.launches)
+        return (
+            {group: symbols[number] for group, number in zip(launched, numbers, strict=True)},
+            {name: _in_onnx_order(found[name], value) for name, value in exposed.graph.outputs},
+        )
+
+
+def _stores_something(group: Group) -> bool:
+    return any(value.type.elements for value in group.outputs)
+
+
+def _in_onnx_order(array: np.ndarray, value: Value) -> np.ndarray:
+    """Return a stored tensor, whose elements lie in the value's own order of dimensions, in ONNX order."""
+    if value.order is None:
+        return array
+    stored = array.reshape([value.type.static[axis] for axis in value.order])
+    return np.ascontiguousarray(stored.transpose(np.argsort(value.order)))
+
+
+def _reference_graph(graph: Graph, exposed: FusedGraph) -> Graph:
+    """Return the model's graph with those of its tensors as outputs that EXPOSED gives out, behind its own."""
+    tensors: dict[str, Any] = {v.tensor: v for node in graph.nodes for v in node.results() if v.tensor is not None}
+    outputs = list(graph.outputs)
+    for name, value in exposed.graph.outputs[len(graph.outputs) :]:
+        if name == value.tensor and name in tensors and tensors[name].type == value.type:
+            outputs.append((name, tensors[name]))
+    return replace(graph, outputs=tuple(outputs))
