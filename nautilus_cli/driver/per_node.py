@@ -1,6 +1,6 @@
 """Which kernel is wrong: the result of every group against the ONNX tensor that it still equals.
 
-The kernels are those of the library, but no two buffers share memory: every stored tensor is an output of the library that is built for this.
+The kernels are those of the library, but no two buffers share memory: every stored tensor is an output of a library built for this.
 The first group that differs is then built once more with a kernel for each of its nodes, which tells a wrong node from a wrong fusion.
 """
 
