@@ -26,6 +26,7 @@ from pathlib import Path
 
 from nautilus_cli import resources
 from nautilus_cli.errors import InternalError, ToolchainError
+from nautilus_cli.toolchain import processes
 from nautilus_cli.toolchain.cache import Cache, key
 from nautilus_cli.toolchain.includes import IncludeScanner
 
@@ -208,7 +209,7 @@ def run(compiler: Compiler, arguments: Iterable[str], work: Path, store: Cache) 
     if compiler.is_zig:  # zig keeps the C and C++ libraries that it builds: beside our own entries, not in the home folder
         environment["ZIG_GLOBAL_CACHE_DIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(store.folder / "zig")
     command = (*compiler.command, *arguments)
-    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    done = processes.call(command, cwd=work, environment=environment)
     if done.returncode:
         raise _refused(compiler, done.stderr)
     return done.stderr

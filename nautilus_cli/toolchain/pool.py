@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from nautilus_cli.toolchain import processes
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -27,6 +29,8 @@ def run_all(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) ->
         pending = [pool.submit(work, item) for item in items]
         try:
             return [task.result() for task in pending]
-        except BaseException:
+        except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
+            if not isinstance(error, Exception):  # Ctrl-C: the threads wait for compilers, which would run on for minutes
+                processes.stop_all()
             raise

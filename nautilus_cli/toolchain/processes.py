@@ -1,0 +1,56 @@
+"""Compilers as child processes that do not outlive an interruption.
+
+A compiler driver starts compilers of its own, so each child leads a process group, which is stopped as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+_lock = threading.Lock()
+_running: set[int] = set()
+
+
+def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end and return what it said; an exception that comes between stops it and its children."""
+    with subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        with _lock:
+            _running.add(process.pid)
+        try:
+            out, err = process.communicate()
+        except BaseException:
+            _stop(process.pid)
+            raise
+        finally:
+            with _lock:
+                _running.discard(process.pid)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def stop_all() -> None:
+    """Stop every command that a thread of this process is waiting for."""
+    with _lock:
+        groups = tuple(_running)
+    for group in groups:
+        _stop(group)
+
+
+def _stop(group: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended by itself
+        os.killpg(group, signal.SIGKILL)
