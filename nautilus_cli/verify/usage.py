@@ -2,8 +2,8 @@
 
 An input is followed through operators that only move values or change their integer type, and through the addition of integer constants:
 
-- Indices: it reaches the index operand of a gather, a scatter or a one-hot. Its values stay inside the axis. The lengths of a recurrent
-  layer's sequences are indices too, of the time steps and one past them.
+- Indices: it reaches the index operand of a gather, a scatter or a one-hot. Its values stay inside the axis. The lengths of the sequences
+  of a recurrent layer or a ReverseSequence are indices too, of the time steps and one past them.
 - Mask: it becomes a boolean, or is a boolean that chooses or combines; or an integer that becomes a float and is taken from 1, as in
   (1 - mask) × -1e4. Values are 0 and 1.
 - Positive: a float whose logarithm or square root is taken.
@@ -52,7 +52,7 @@ _MOVES_FIRST_OPERAND = frozenset(
         *("Gather", "GatherElements", "GatherND", "ReverseSequence", "Trilu", "Compress", "TopK", "SpaceToDepth"),
     }
 )
-_INDEX_OPERAND = {"Gather": 1, "GatherElements": 1, "ScatterElements": 1, "GatherND": 1, "ScatterND": 1, "OneHot": 0}
+_INDEX_OPERAND = {"Gather": 1, "GatherElements": 1, "GatherND": 1, "Scatter": 1, "ScatterElements": 1, "ScatterND": 1, "OneHot": 0}
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 _LENGTHS_OPERAND = 4
 _LOGICAL = frozenset({"And", "Or", "Xor", "Not"})
@@ -108,6 +108,10 @@ def _axis_size(node: Node, position: int) -> int | None:
         sequence = node.inputs[0]
         assert sequence is not None
         return sequence.type.static[1 if getattr(node.attrs, "layout", 0) else 0] + 1
+    if node.op == "ReverseSequence" and position == 1:
+        sequence = node.inputs[0]
+        assert sequence is not None
+        return sequence.type.static[getattr(node.attrs, "time_axis", 0)] + 1
     if _INDEX_OPERAND.get(node.op) != position:
         return None
     if node.op == "OneHot":

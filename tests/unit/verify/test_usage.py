@@ -90,6 +90,9 @@ def test_the_table_itself_is_free():
         ("GatherND", (9, 4, 8), {"batch_dims": 0}, 3),
         ("ScatterND", (9, 4, 8), {}, 3),
         ("ScatterElements", (9, 8), {"axis": 0}, 8),
+        ("Scatter", (9, 8), {"axis": 1}, 7),
+        ("ReverseSequence", (9, 8), {"time_axis": 0, "batch_axis": 1}, 9),
+        ("ReverseSequence", (9, 8), {"time_axis": 1, "batch_axis": 0}, 8),
     ],
 )
 def test_other_indexing_operators(op: str, shape: tuple[int, ...], attributes: dict[str, int], high: int):
