@@ -19,9 +19,9 @@ __all__ = ["FAMILY", "ConvFamily", "Problem", "Schedule"]
 class Problem(Window):
     """A convolution.
 
-    Functors: `X` at (batch, y, x, channel), channels over all groups, only inside the image; outside it is zero. `Weight` at (output
-    channel over all groups, k) with k = (r · kernel_width + s) · in_channels + c. `Epilogue` at (batch, y, x, output channel over all
-    groups), whose parameter 0 is the sum.
+    Functors: `X` at (plane, y, x, channel), channels over all groups, only inside the image; outside it is zero. `Weight` at (output
+    channel over all groups, k), where k runs over the window's planes, rows and columns and a group's channels, channels fastest.
+    `Epilogue` at (plane, y, x, output channel over all groups), whose parameter 0 is the sum.
 
     Attributes:
         groups: that share neither channels nor weights.

@@ -19,13 +19,13 @@ __all__ = ["FAMILY", "PoolFamily", "Problem", "Schedule"]
 class Problem(Window):
     """A pooling.
 
-    Functors: `X` at (batch, y, x, channel), only inside the image; `Epilogue` at (batch, y, x, channel), whose parameter 0 is the pooled
+    Functors: `X` at (plane, y, x, channel), only inside the image; `Epilogue` at (plane, y, x, channel), whose parameter 0 is the pooled
     value in the compute type of X. A maximum with a NaN in its window is NaN, as in numpy; ONNX leaves it open, and onnxruntime's answer
     depends on where in the window it lies.
 
     Attributes:
         channels: of an image.
-        pad_bottom, pad_right: rows and columns of padding after the image; they only count for the divisor.
+        pad_back, pad_bottom, pad_right: planes, rows and columns of padding after the image; they only count for the divisor.
         combine: `max` or `sum`.
         divisor: `none`; `window` for the taps inside the padded image (count_include_pad); `valid` for those inside the image. Taps beyond
             both, as ceil_mode has them, never count.
@@ -35,6 +35,7 @@ class Problem(Window):
     channels: int
     pad_bottom: int = 0
     pad_right: int = 0
+    pad_back: int = 0
     combine: str
     divisor: str = "none"
     x_storage: DType = F32

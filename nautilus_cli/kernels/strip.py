@@ -55,7 +55,7 @@ class Schedule:
 
 def grid(window: Window, channels: int, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (strips) and y (channels)."""
-    strips = window.batch * window.out_height * -(-window.out_width // schedule.pixels)
+    strips = window.batch * window.out_depth * window.out_height * -(-window.out_width // schedule.pixels)
     return -(-strips // (schedule.threads // schedule.lanes)), -(-channels // (schedule.lanes * schedule.vector)), 1
 
 
@@ -143,9 +143,10 @@ def estimate_cycles(window: Window, channels: int, element_bytes: int, schedule:
     warps = s.threads / WARP_THREADS
     taps_row = w.kernel_width if w.kernel_width <= _HELD_TAPS else 1
     columns = min((s.pixels - 1) * w.stride_width + (taps_row - 1) * w.dilation_width + 1, s.pixels * taps_row)
-    reads = w.kernel_height * columns * (w.kernel_width // taps_row)
+    rows = w.kernel_depth * w.kernel_height
+    reads = rows * columns * (w.kernel_width // taps_row)
     is_unrolled = taps_row == w.kernel_width and w.kernel_height * columns * s.vector <= _UNROLLED_REGISTERS
-    waits = 1 if is_unrolled else w.kernel_height * (w.kernel_width // taps_row)
+    waits = w.kernel_depth if is_unrolled else rows * (w.kernel_width // taps_row)
     staged = 0
     if staged_bytes:
         staged = ceil(w.taps * s.lanes * s.vector / s.threads)

@@ -12,17 +12,18 @@ from nautilus_cli.lowering.gemm import accumulator, epilogue_expression, packed_
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.slots import Slots
-from nautilus_cli.lowering.windows import image
+from nautilus_cli.lowering.windows import image, three, window_fields
 from nautilus_cli.ops.conv import ConvAttrs
 
 
 def lower(lowering: Lowering) -> Lowered:
-    """Choose the kernel by the window: 1×1 without padding is a matrix product."""
+    """Choose the kernel by the window: one tap without padding is a matrix product."""
     anchor = lowering.group.anchor
     assert anchor is not None
     attrs = anchor.attrs
     assert isinstance(attrs, ConvAttrs)
-    if attrs.kernel_shape == (1, 1) and attrs.pads == (0, 0, 0, 0) and attrs.group == 1:
+    assert attrs.kernel_shape and attrs.pads
+    if set(attrs.kernel_shape) == {1} and not any(attrs.pads) and attrs.group == 1:
         return _as_product(lowering, attrs)
     return _as_conv(lowering, attrs)
 
@@ -30,7 +31,6 @@ def lower(lowering: Lowering) -> Lowered:
 def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     x, weights, result = _tensors(lowering)
     source, target = image(x), image(result)
-    assert attrs.kernel_shape and attrs.strides and attrs.dilations and attrs.pads
     depthwise = source.channels == attrs.group
     slots = Slots()
     builder = ExpressionBuilder(lowering.group, slots)
@@ -38,22 +38,10 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     weight_expression = _weights(lowering, slots, weights)
     epilogue = epilogue_expression(lowering, slots, result, target.walk)
     problem = conv_kernel.Problem(
-        batch=source.batch,
+        **window_fields(source, target, attrs),
         groups=attrs.group,
         in_channels=source.channels // attrs.group,
         out_channels=target.channels // attrs.group,
-        in_height=source.height,
-        in_width=source.width,
-        out_height=target.height,
-        out_width=target.width,
-        kernel_height=attrs.kernel_shape[0],
-        kernel_width=attrs.kernel_shape[1],
-        stride_height=attrs.strides[0],
-        stride_width=attrs.strides[1],
-        dilation_height=attrs.dilations[0],
-        dilation_width=attrs.dilations[1],
-        pad_top=attrs.pads[0],
-        pad_left=attrs.pads[1],
         accumulate=accumulator(result.type.dtype),
         x_storage=main_storage(x_expression, x.type.dtype),
         weight_storage=main_storage(weight_expression, weights.type.dtype),
@@ -71,9 +59,9 @@ def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     x, weights, result = _tensors(lowering)
     source, target = image(x), image(result)
     assert attrs.strides
-    seen = (source.batch, source.channels, target.height, target.width)
-    strided = sliced((source.batch, source.channels, source.height, source.width), (0, 0, 0, 0), (1, 1, *attrs.strides), seen)
-    pixels = regroup(compose(permuted(seen, (0, 2, 3, 1)), strided), [[], [0, 1, 2], [3]])
+    seen = (*source.shape[:2], *target.shape[2:])
+    strided = sliced(source.shape, (0, 0, 0, 0, 0), (1, 1, *three(attrs.strides, 1)), seen)
+    pixels = regroup(compose(permuted(seen, (0, 2, 3, 4, 1)), strided), [[], [0, 1, 2, 3], [4]])
     slots = Slots()
     builder = ExpressionBuilder(lowering.group, slots)
     a_expression = builder.expression((builder.value(x, pixels),))
@@ -81,7 +69,7 @@ def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     epilogue = epilogue_expression(lowering, slots, result, regroup(target.walk, [[], [0, 1, 2], [3]]))
     problem = gemm_kernel.Problem(
         batch=1,
-        m=target.batch * target.height * target.width,
+        m=target.pixels,
         n=target.channels,
         k=source.channels,
         a_k_last=True,
@@ -104,10 +92,11 @@ def _tensors(lowering: Lowering) -> tuple[Value, Value, Value]:
 def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bool = False) -> Expression:
     """Return the expression of the weights at (out channel, k), or at (batch, out channel, k) for a product.
 
-    k runs over kernel rows, kernel columns and channels, channels fastest.
+    k runs over the kernel's planes, rows and columns and over channels, channels fastest.
     """
-    coordinates = [[], [0], [1, 2, 3]] if as_product else [[0], [1, 2, 3]]
-    to_linear = regroup(permuted(weights.type.static, (0, 2, 3, 1)), coordinates)
+    rank = len(weights.type.shape)
+    k = list(range(1, rank))
+    to_linear = regroup(permuted(weights.type.static, (0, *range(2, rank), 1)), [[], [0], k] if as_product else [[0], k])
     behind = constant_behind(weights, lowering.transparent())
     if behind is not None:
         source, to_source = behind

@@ -12,7 +12,7 @@ from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.slots import Slots
-from nautilus_cli.lowering.windows import image
+from nautilus_cli.lowering.windows import image, three, window_fields
 
 MODES: dict[str, Callable[[Any], tuple[str, str]]] = {
     "MaxPool": lambda _: ("max", "none"),
@@ -23,7 +23,7 @@ MODES: dict[str, Callable[[Any], tuple[str, str]]] = {
 
 
 def lower(lowering: Lowering) -> Lowered:
-    """Every operator in its normal form: two spatial dimensions, explicit padding."""
+    """Every operator in its normal form: two or three spatial dimensions, explicit padding."""
     anchor = lowering.group.anchor
     assert anchor is not None
     x = anchor.inputs[0]
@@ -32,26 +32,16 @@ def lower(lowering: Lowering) -> Lowered:
     source, target = image(x), image(result)
     attrs: Any = anchor.attrs
     combine, divisor = MODES[anchor.op](attrs)
+    back, bottom, right = three(attrs.pads[len(attrs.kernel_shape) :], 0)
     slots = Slots()
     x_expression = _element(lowering, slots, x)
     epilogue = epilogue_expression(lowering, slots, result, target.walk)
     problem = Problem(
-        batch=source.batch,
+        **window_fields(source, target, attrs),
         channels=source.channels,
-        in_height=source.height,
-        in_width=source.width,
-        out_height=target.height,
-        out_width=target.width,
-        kernel_height=attrs.kernel_shape[0],
-        kernel_width=attrs.kernel_shape[1],
-        stride_height=attrs.strides[0],
-        stride_width=attrs.strides[1],
-        dilation_height=attrs.dilations[0],
-        dilation_width=attrs.dilations[1],
-        pad_top=attrs.pads[0],
-        pad_left=attrs.pads[1],
-        pad_bottom=attrs.pads[2],
-        pad_right=attrs.pads[3],
+        pad_back=back,
+        pad_bottom=bottom,
+        pad_right=right,
         combine=combine,
         divisor=divisor,
         x_storage=main_storage(x_expression, x.type.dtype),

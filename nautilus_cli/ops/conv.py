@@ -23,7 +23,7 @@ from nautilus_cli.ops.window import Window, window
 class ConvAttrs:
     """Attributes of Conv.
 
-    In the normal form every one is given, auto_pad is NOTSET, there are two spatial dimensions and no bias.
+    In the normal form every one is given, auto_pad is NOTSET, there are two spatial dimensions at least and no bias.
     """
 
     auto_pad: str = "NOTSET"

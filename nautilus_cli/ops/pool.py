@@ -21,7 +21,7 @@ from nautilus_cli.ops.window import Window, window
 
 @dataclass(frozen=True, slots=True)
 class MaxPoolAttrs:
-    """Attributes of MaxPool; in the normal form of all pools every one is given, for two spatial dimensions, and auto_pad is NOTSET."""
+    """Attributes of MaxPool; in the normal form of all pools every one is given, for two dimensions at least, and auto_pad is NOTSET."""
 
     kernel_shape: tuple[int, ...]
     auto_pad: str = "NOTSET"

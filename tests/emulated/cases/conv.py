@@ -18,7 +18,7 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.gemm import values, with_long_indices
-from tests.emulated.cases.windows import out_extent, taps
+from tests.emulated.cases.windows import deepened, out_extent, taps
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate, wide
 
@@ -69,15 +69,16 @@ def problem_of(
 
 
 def convolved(p: Problem, image: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the convolution [batch, y, x, groups × out channels] of an image and weights [groups × out channels, k]."""
+    """Return the convolution [planes, y, x, groups × out channels] of images and weights [groups × out channels, k]."""
     kind = wide(p.accumulate)
-    shape = (p.groups, p.out_channels, p.kernel_height * p.kernel_width, p.in_channels)
+    shape = (p.groups, p.out_channels, p.taps, p.in_channels)
     by_tap = weights.reshape(shape).astype(kind)
-    total = np.zeros((p.batch, p.out_height, p.out_width, p.groups, p.out_channels), kind)
+    planes = p.batch * p.out_depth
+    total = np.zeros((planes, p.out_height, p.out_width, p.groups, p.out_channels), kind)
     for tap, seen in enumerate(taps(p, image, 0)):
         grouped = seen.astype(kind).reshape(*seen.shape[:3], p.groups, p.in_channels)
         total += np.einsum("byxgc,gnc->byxgn", grouped, by_tap[:, :, tap])
-    return total.reshape(p.batch, p.out_height, p.out_width, -1)
+    return total.reshape(planes, p.out_height, p.out_width, -1)
 
 
 def conv_case(
@@ -98,8 +99,8 @@ def conv_case(
         weight_padding: elements between rows of the weights.
     """
     result = storage if result is None else result
-    image_shape = (p.batch, p.in_height, p.in_width, p.groups * p.in_channels)
-    result_shape = (p.batch, p.out_height, p.out_width, p.groups * p.out_channels)
+    image_shape = (p.batch * p.in_depth, p.in_height, p.in_width, p.groups * p.in_channels)
+    result_shape = (p.batch * p.out_depth, p.out_height, p.out_width, p.groups * p.out_channels)
     k = p.taps * p.in_channels
     x, weight, epilogue = Steps(), Steps(), Steps()
     pixel = x.load(0, storage, identity(image_shape))
@@ -151,6 +152,8 @@ WINDOWS = {
     "cropped": problem_of(channels=(4, 8), size=(9, 9), kernel=(3, 3), pads=(-1, -2, -1, 0)),
     "mostly-padding": problem_of(channels=(8, 8), size=(2, 2), kernel=(3, 3), pads=(4, 4, 4, 4)),
     "large-kernel": problem_of(channels=(2, 5), size=(16, 16), kernel=(11, 13), pads=(5, 6, 5, 6)),
+    "volume": deepened(problem_of(batch=2, channels=(8, 12), size=(5, 6), kernel=(3, 2), pads=(1, 1, 1, 0)), 4, 3, pads=(1, 1)),
+    "volume-grouped": deepened(problem_of(groups=2, channels=(3, 5), size=(4, 5), kernel=(2, 2)), 9, 3, stride=2, dilation=2, pads=(3, 0)),
 }
 """Convolutions by name."""
 

@@ -11,6 +11,7 @@ from nautilus_cli.kernels.strip import Schedule
 from nautilus_cli.targets.registry import target
 from tests.emulated.cases.conv import conv_case, problem_of, typed
 from tests.emulated.cases.gemm import with_long_indices
+from tests.emulated.cases.windows import deepened
 from tests.emulated.harness import Case
 
 SCHEDULES = {
@@ -30,6 +31,9 @@ WINDOWS = {
     "multiplied": problem_of(batch=2, groups=6, channels=(1, 3), size=(7, 6), kernel=(3, 3), pads=(1, 1, 1, 1)),
     "one-dimensional": problem_of(batch=2, groups=16, channels=(1, 1), size=(1, 37), kernel=(1, 3), pads=(0, 2, 0, 0)),
     "large-kernel": problem_of(groups=8, channels=(1, 1), size=(17, 18), kernel=(9, 11), pads=(4, 5, 4, 5)),
+    "volume": deepened(
+        problem_of(batch=2, groups=16, channels=(1, 1), size=(5, 7), kernel=(3, 3), pads=(1, 1, 1, 1)), 5, 3, stride=2, pads=(1, 2)
+    ),
     "whole-image": problem_of(groups=32, channels=(1, 1), size=(7, 7), kernel=(7, 7)),
 }
 """Depthwise convolutions by name."""

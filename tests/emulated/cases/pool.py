@@ -16,7 +16,7 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.gemm import values, with_long_indices
-from tests.emulated.cases.windows import count, out_extent, taps
+from tests.emulated.cases.windows import count, deepened, out_extent, taps
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate
 
@@ -69,8 +69,9 @@ def pooled(p: Problem, image: np.ndarray) -> np.ndarray:
     total = np.sum(np.stack(list(taps(p, image, 0))), axis=0)
     if p.divisor == "none":
         return np.asarray(total)
-    margins = (p.pad_top, p.pad_left, p.pad_bottom, p.pad_right) if p.divisor == "window" else (0, 0, 0, 0)
-    return np.asarray(total / count(p, *margins)[None, :, :, None])
+    before, after = (p.pad_front, p.pad_top, p.pad_left), (p.pad_back, p.pad_bottom, p.pad_right)
+    margins = (before, after) if p.divisor == "window" else ((0, 0, 0), (0, 0, 0))
+    return np.asarray(total / count(p, *margins)[..., None])
 
 
 def pool_case(
@@ -83,8 +84,8 @@ def pool_case(
         image: contents of slot 0; random by default.
     """
     p = replace(p, x_storage=storage)
-    image_shape = (p.batch, p.in_height, p.in_width, p.channels)
-    result_shape = (p.batch, p.out_height, p.out_width, p.channels)
+    image_shape = (p.batch * p.in_depth, p.in_height, p.in_width, p.channels)
+    result_shape = (p.batch * p.out_depth, p.out_height, p.out_width, p.channels)
     x, epilogue = Steps(), Steps()
     pixel = x.load(0, storage, identity(image_shape))
     result = epilogue.parameter(0, storage.compute)
@@ -118,6 +119,8 @@ WINDOWS = {
     "large-kernel": problem_of(8, (15, 16), (9, 10), pads=(4, 4, 4, 5)),
     "whole-image": problem_of(64, (7, 7), (7, 7)),
     "cropped": problem_of(8, (9, 9), (2, 2), pads=(-1, -2, -1, 0)),
+    "volume": deepened(problem_of(8, (5, 6), (3, 2), batch=2, pads=(1, 1, 1, 0)), 7, 3, stride=2, pads=(2, 1)),
+    "volume-dilated": deepened(problem_of(12, (4, 5), (2, 2), stride=(1, 2)), 9, 2, dilation=3, pads=(0, 3)),
 }
 """Windows by name."""
 

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/conv.cuh>
 
-namespace conv_d801d6935eb6b1fa_ {
+namespace conv_d05409a979bb65f9_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -21,6 +21,12 @@ struct Problem {
   using DilationWidth = Static<1>;
   using PadTop = Static<0>;
   using PadLeft = Static<0>;
+  using InDepth = Static<1>;
+  using OutDepth = Static<1>;
+  using KernelDepth = Static<1>;
+  using StrideDepth = Static<1>;
+  using DilationDepth = Static<1>;
+  using PadFront = Static<0>;
   using Groups = Static<1>;
   using InChannels = Static<1>;
   using OutChannels = Static<1>;
@@ -139,11 +145,11 @@ struct Epilogue {
 };
 
 
-}  // namespace conv_d801d6935eb6b1fa_
+}  // namespace conv_d05409a979bb65f9_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_d801d6935eb6b1fa_::Schedule>, conv_d801d6935eb6b1fa_::Schedule::kBlocks)
-conv_d801d6935eb6b1fa(const NAUTILUS_GRID_CONSTANT conv_d801d6935eb6b1fa_::Arguments arguments) {
-  using namespace conv_d801d6935eb6b1fa_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_d05409a979bb65f9_::Schedule>, conv_d05409a979bb65f9_::Schedule::kBlocks)
+conv_d05409a979bb65f9(const NAUTILUS_GRID_CONSTANT conv_d05409a979bb65f9_::Arguments arguments) {
+  using namespace conv_d05409a979bb65f9_;
   nautilus::kernels::conv<Problem, Schedule, X, Weight, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(conv_d801d6935eb6b1fa)
+NAUTILUS_EXPORT(conv_d05409a979bb65f9)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/depthwise.cuh>
 
-namespace depthwise_3cd45aed79628207_ {
+namespace depthwise_661594adbd29c153_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -21,6 +21,12 @@ struct Problem {
   using DilationWidth = Static<1>;
   using PadTop = Static<0>;
   using PadLeft = Static<0>;
+  using InDepth = Static<1>;
+  using OutDepth = Static<1>;
+  using KernelDepth = Static<1>;
+  using StrideDepth = Static<1>;
+  using DilationDepth = Static<1>;
+  using PadFront = Static<0>;
   using Groups = Static<1>;
   using InChannels = Static<1>;
   using OutChannels = Static<1>;
@@ -130,11 +136,11 @@ struct Epilogue {
 };
 
 
-}  // namespace depthwise_3cd45aed79628207_
+}  // namespace depthwise_661594adbd29c153_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(depthwise_3cd45aed79628207_::Schedule::kThreads)
-depthwise_3cd45aed79628207(const NAUTILUS_GRID_CONSTANT depthwise_3cd45aed79628207_::Arguments arguments) {
-  using namespace depthwise_3cd45aed79628207_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(depthwise_661594adbd29c153_::Schedule::kThreads)
+depthwise_661594adbd29c153(const NAUTILUS_GRID_CONSTANT depthwise_661594adbd29c153_::Arguments arguments) {
+  using namespace depthwise_661594adbd29c153_;
   nautilus::kernels::depthwise<Problem, Schedule, X, Weight, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(depthwise_3cd45aed79628207)
+NAUTILUS_EXPORT(depthwise_661594adbd29c153)

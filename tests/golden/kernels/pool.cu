@@ -1,6 +1,6 @@
 #include <nautilus/kernels/pool.cuh>
 
-namespace pool_782f067e39421d3f_ {
+namespace pool_681784387aaa711e_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<2, 0>;
 struct Problem {
@@ -21,9 +21,16 @@ struct Problem {
   using DilationWidth = Static<1>;
   using PadTop = Static<0>;
   using PadLeft = Static<0>;
+  using InDepth = Static<1>;
+  using OutDepth = Static<1>;
+  using KernelDepth = Static<1>;
+  using StrideDepth = Static<1>;
+  using DilationDepth = Static<1>;
+  using PadFront = Static<0>;
   using Channels = Static<1>;
   using PadBottom = Static<0>;
   using PadRight = Static<0>;
+  using PadBack = Static<0>;
 };
 
 struct Schedule {
@@ -98,11 +105,11 @@ struct Epilogue {
 };
 
 
-}  // namespace pool_782f067e39421d3f_
+}  // namespace pool_681784387aaa711e_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_782f067e39421d3f_::Schedule::kThreads)
-pool_782f067e39421d3f(const NAUTILUS_GRID_CONSTANT pool_782f067e39421d3f_::Arguments arguments) {
-  using namespace pool_782f067e39421d3f_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_681784387aaa711e_::Schedule::kThreads)
+pool_681784387aaa711e(const NAUTILUS_GRID_CONSTANT pool_681784387aaa711e_::Arguments arguments) {
+  using namespace pool_681784387aaa711e_;
   nautilus::kernels::pool<Problem, Schedule, X, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(pool_782f067e39421d3f)
+NAUTILUS_EXPORT(pool_681784387aaa711e)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,5 +97,7 @@ def test_depthwise_has_one_input_channel_a_group() -> None:
 def test_grid_covers_pixels_and_channels() -> None:
     # 7 strips of 4 pixels for each of 28 rows, 8 strips and 64 channels a block.
     assert pool.FAMILY.geometry(pooling(100, 28, 3), SCHEDULE).grid == (-(-7 * 28 // 8), 2, 1)
+    deep = replace(pooling(100, 28, 3), in_depth=9, out_depth=5, kernel_depth=3)
+    assert pool.FAMILY.geometry(deep, SCHEDULE).grid == (-(-7 * 28 * 5 // 8), 2, 1)
     geometry = depthwise.FAMILY.geometry(convolution(64, 1), SCHEDULE)
     assert geometry.smem_bytes == 9 * 64 * 4

@@ -1,6 +1,6 @@
 // Convolution as a matrix product that gathers its rows from the image (implicit GEMM), channels last.
 //
-// Per group: m runs over output pixels, n over output channels, k = (r · kernel_width + s) · in_channels + c over the window.
+// Per group: m runs over output pixels, n over output channels, k over the window's planes, rows, columns and channels.
 #pragma once
 
 #include <nautilus/kernels/product.cuh>
@@ -8,16 +8,17 @@
 
 namespace nautilus::kernels {
 
-// The windows of an image as rows of a matrix: FUNCTOR at (batch, y, x, channel), never outside the image.
+// The windows of an image as rows of a matrix: FUNCTOR at (plane, y, x, channel), never outside the image.
 template <class FunctorType, class Problem, int kTileDepth>
 struct WindowSource {
   using Functor = FunctorType;
   using Index = typename Problem::Index;
   using InChannels = typename Problem::InChannels;
   using KernelWidth = typename Problem::KernelWidth;
-  static_assert(InChannels::kIsStatic && Problem::KernelHeight::kIsStatic && KernelWidth::kIsStatic, "weights have a fixed shape");
+  using KernelPlane = Static<Problem::KernelHeight::kValue * KernelWidth::kValue>;
+  static_assert(InChannels::kIsStatic && KernelPlane::kIsStatic && Problem::KernelDepth::kIsStatic, "weights have a fixed shape");
   static constexpr bool kIsDepthLast = true;
-  static constexpr int kDepth = static_cast<int>(Problem::KernelHeight::kValue * KernelWidth::kValue * InChannels::kValue);
+  static constexpr int kDepth = static_cast<int>(Problem::KernelDepth::kValue * KernelPlane::kValue * InChannels::kValue);
   struct Row {
     Pixel corner;
     bool is_inside;
@@ -44,11 +45,15 @@ struct WindowSource {
       tap = split.quotient;
       channel = split.remainder;
     }
-    const Division<int> window = divmod(tap, KernelWidth());
-    const int y = row.corner.y + window.quotient * static_cast<int>(Problem::DilationHeight::kValue);
-    const int x = row.corner.x + window.remainder * static_cast<int>(Problem::DilationWidth::kValue);
-    return {coordinates<Index>(row.corner.batch, y, x, first_channel + channel),
-            row_inside<Problem>(arguments, y) && column_inside<Problem, 1>(arguments, x)};
+    Division<int> by_plane{0, tap};
+    if constexpr (Problem::KernelDepth::kValue > 1) by_plane = divmod(tap, KernelPlane());
+    const Division<int> by_row = divmod(by_plane.remainder, KernelWidth());
+    const int z = row.corner.z + by_plane.quotient * static_cast<int>(Problem::DilationDepth::kValue);
+    const int y = row.corner.y + by_row.quotient * static_cast<int>(Problem::DilationHeight::kValue);
+    const int x = row.corner.x + by_row.remainder * static_cast<int>(Problem::DilationWidth::kValue);
+    const Pixel at{row.corner.batch, z, y, x};
+    return {coordinates<Index>(plane<typename Problem::InDepth>(arguments, at), y, x, first_channel + channel),
+            plane_inside<Problem>(arguments, z) && row_inside<Problem>(arguments, y) && column_inside<Problem, 1>(arguments, x)};
   }
   template <class A>
   NAUTILUS_DEVICE static int depth(const A &) {
@@ -84,13 +89,13 @@ struct WeightSource {
   static constexpr bool is_whole(int tile_depth) { return kDepth % tile_depth == 0; }
 };
 
-// Results: EPILOGUE at (batch, y, x, output channel over all groups).
+// Results: EPILOGUE at (plane, y, x, output channel over all groups).
 template <class EpilogueType, class Problem>
 struct PixelSink {
   using Epilogue = EpilogueType;
   using Index = typename Problem::Index;
   struct Row {
-    Pixel output;
+    int plane, y, x;
     bool is_inside;
   };
   int first_channel;  // of the group
@@ -98,18 +103,19 @@ struct PixelSink {
   template <class A>
   NAUTILUS_DEVICE Row row(const A &arguments, int m) const {
     const Pixel output = output_pixel<Problem>(arguments, m);
-    return {output, output.batch < static_cast<int>(Problem::Batch::get(arguments))};
+    return {plane<typename Problem::OutDepth>(arguments, output), output.y, output.x,
+            output.batch < static_cast<int>(Problem::Batch::get(arguments))};
   }
   template <class A>
   NAUTILUS_DEVICE bool has_column(const A &arguments, int n) const {
     return n < static_cast<int>(Problem::OutChannels::get(arguments));
   }
   NAUTILUS_DEVICE Coordinates<Index, 4> at(const Row &row, int n) const {
-    return coordinates<Index>(row.output.batch, row.output.y, row.output.x, first_channel + n);
+    return coordinates<Index>(row.plane, row.y, row.x, first_channel + n);
   }
 };
 
-// X at (batch, y, x, channel over all groups), WEIGHT at (output channel over all groups, k), EPILOGUE at (batch, y, x, output channel
+// X at (plane, y, x, channel over all groups), WEIGHT at (output channel over all groups, k), EPILOGUE at (plane, y, x, output channel
 // over all groups), its parameter is the sum.
 template <class Problem, class Schedule, class X, class Weight, class Epilogue, class A>
 NAUTILUS_DEVICE void conv(const A &arguments) {
@@ -117,8 +123,8 @@ NAUTILUS_DEVICE void conv(const A &arguments) {
   const int group = device::block_index().z * kMostBlocksY + device::block_index().y;
   if (group >= static_cast<int>(Problem::Groups::get(arguments))) return;
   const int out_channels = Problem::OutChannels::get(arguments);
-  const int pixels = static_cast<int>(Problem::Batch::get(arguments)) * static_cast<int>(Problem::OutHeight::get(arguments)) *
-                     static_cast<int>(Problem::OutWidth::get(arguments));
+  const int pixels = static_cast<int>(Problem::Batch::get(arguments)) * static_cast<int>(Problem::OutDepth::get(arguments)) *
+                     static_cast<int>(Problem::OutHeight::get(arguments)) * static_cast<int>(Problem::OutWidth::get(arguments));
   const TileIndex tile = tile_index<Schedule>(device::block_index().x, pixels, out_channels);
   const int first_channel = group * out_channels;
   product<Schedule, typename Problem::Accumulate>(arguments, Window{group * static_cast<int>(Problem::InChannels::kValue)},

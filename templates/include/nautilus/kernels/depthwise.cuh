@@ -13,7 +13,7 @@
 
 namespace nautilus::kernels {
 
-// X at (batch, y, x, input channel), never outside the image; WEIGHT at (output channel, tap); EPILOGUE at (batch, y, x, output channel),
+// X at (plane, y, x, input channel), never outside the image; WEIGHT at (output channel, tap); EPILOGUE at (plane, y, x, output channel),
 // its parameter is the sum. Group g has Problem::OutChannels output channels, which all read input channel g.
 template <class Problem, class Schedule, class X, class Weight, class Epilogue, class A>
 NAUTILUS_DEVICE void depthwise(const A &arguments) {
@@ -22,7 +22,7 @@ NAUTILUS_DEVICE void depthwise(const A &arguments) {
   using Block = Strip<Problem, Schedule>;
   constexpr int kVector = Schedule::kVector;
   constexpr int kPixels = Schedule::kPixels;
-  constexpr int kTaps = static_cast<int>(Problem::KernelHeight::kValue * Problem::KernelWidth::kValue);
+  constexpr int kTaps = static_cast<int>(Problem::KernelDepth::kValue * Problem::KernelHeight::kValue * Problem::KernelWidth::kValue);
   constexpr int kMultiplier = static_cast<int>(Problem::OutChannels::kValue);
   static_assert(Problem::InChannels::kValue == 1, "one input channel a group");
   static_assert(kMultiplier == 1 || kVector == 1, "neighbouring output channels read neighbouring input channels");

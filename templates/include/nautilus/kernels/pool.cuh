@@ -34,16 +34,20 @@ NAUTILUS_DEVICE int divisor(const A &arguments, const Pixel &corner) {
   constexpr bool kIsPadded = kIsSame<Divisor, WindowDivisor>;
   const int top = kIsPadded ? static_cast<int>(Problem::PadTop::kValue) : 0;
   const int left = kIsPadded ? static_cast<int>(Problem::PadLeft::kValue) : 0;
+  const int front = kIsPadded ? static_cast<int>(Problem::PadFront::kValue) : 0;
+  const int back = kIsPadded ? static_cast<int>(Problem::PadBack::kValue) : 0;
   const int bottom = kIsPadded ? static_cast<int>(Problem::PadBottom::kValue) : 0;
   const int right = kIsPadded ? static_cast<int>(Problem::PadRight::kValue) : 0;
+  const int planes = taps_between(corner.z, static_cast<int>(Problem::KernelDepth::kValue), static_cast<int>(Problem::DilationDepth::kValue),
+                                  -front, static_cast<int>(Problem::InDepth::get(arguments)) + back);
   const int rows = taps_between(corner.y, static_cast<int>(Problem::KernelHeight::kValue), static_cast<int>(Problem::DilationHeight::kValue),
                                 -top, static_cast<int>(Problem::InHeight::get(arguments)) + bottom);
   const int columns = taps_between(corner.x, static_cast<int>(Problem::KernelWidth::kValue), static_cast<int>(Problem::DilationWidth::kValue),
                                    -left, static_cast<int>(Problem::InWidth::get(arguments)) + right);
-  return rows * columns;
+  return planes * rows * columns;
 }
 
-// X at (batch, y, x, channel), never outside the image; EPILOGUE at (batch, y, x, channel), its parameter is the pooled value. Padding
+// X at (plane, y, x, channel), never outside the image; EPILOGUE at (plane, y, x, channel), its parameter is the pooled value. Padding
 // takes no part in a maximum. Results are in X's type.
 template <class Problem, class Schedule, class X, class Epilogue, class A>
 NAUTILUS_DEVICE void pool(const A &arguments) {
@@ -68,7 +72,7 @@ NAUTILUS_DEVICE void pool(const A &arguments) {
   if constexpr (!kIsSame<typename Problem::Divisor, NoDivisor>) {
     NAUTILUS_UNROLL
     for (int pixel = 0; pixel < kPixels; ++pixel) {
-      const Pixel own{corner.batch, corner.y, corner.x + pixel * static_cast<int>(Problem::StrideWidth::kValue)};
+      const Pixel own{corner.batch, corner.z, corner.y, corner.x + pixel * static_cast<int>(Problem::StrideWidth::kValue)};
       const T count = static_cast<T>(divisor<Problem>(arguments, own));
       NAUTILUS_UNROLL
       for (int lane = 0; lane < kVector; ++lane) pooled[pixel][lane] = pooled[pixel][lane] / count;

@@ -1,4 +1,7 @@
 // Windows over images, channels last: what convolution, depthwise convolution and pooling share.
+//
+// Images may have a depth; without one, extents, taps and strides along it are static ones, which fold away. Functors see an image of depth
+// d as d planes: their first coordinate is batch · d + z.
 #pragma once
 
 #include <nautilus/core/coordinates.cuh>
@@ -8,23 +11,31 @@
 
 namespace nautilus::kernels {
 
-// Rows of images, columns and channels; y and x may lie in the padding around the image.
+// A place in an image; z, y and x may lie in the padding around it.
 struct Pixel {
-  int batch, y, x;
+  int batch, z, y, x;
 };
 
-// The output pixel of number M, counted over batch, height and width.
+// The number of a pixel's plane, in images of DEPTH planes.
+template <class Depth, class A>
+NAUTILUS_DEVICE int plane(const A &arguments, const Pixel &pixel) {
+  return pixel.batch * static_cast<int>(Depth::get(arguments)) + pixel.z;
+}
+
+// The output pixel of number M, counted over batch, depth, height and width.
 template <class Problem, class A>
 NAUTILUS_DEVICE Pixel output_pixel(const A &arguments, int m) {
   const Division<int> by_width = divmod(m, Problem::OutWidth::get(arguments));
   const Division<int> by_height = divmod(by_width.quotient, Problem::OutHeight::get(arguments));
-  return {by_height.quotient, by_height.remainder, by_width.remainder};
+  const Division<int> by_depth = divmod(by_height.quotient, Problem::OutDepth::get(arguments));
+  return {by_depth.quotient, by_depth.remainder, by_height.remainder, by_width.remainder};
 }
 
 // Where the window of an output pixel begins in its image.
 template <class Problem>
 NAUTILUS_DEVICE Pixel window_corner(const Pixel &output) {
-  return {output.batch, output.y * static_cast<int>(Problem::StrideHeight::kValue) - static_cast<int>(Problem::PadTop::kValue),
+  return {output.batch, output.z * static_cast<int>(Problem::StrideDepth::kValue) - static_cast<int>(Problem::PadFront::kValue),
+          output.y * static_cast<int>(Problem::StrideHeight::kValue) - static_cast<int>(Problem::PadTop::kValue),
           output.x * static_cast<int>(Problem::StrideWidth::kValue) - static_cast<int>(Problem::PadLeft::kValue)};
 }
 
@@ -39,6 +50,11 @@ constexpr bool windows_inside() {
   return false;
 }
 template <class Problem>
+constexpr bool planes_inside() {
+  return windows_inside<typename Problem::InDepth, typename Problem::OutDepth, typename Problem::KernelDepth,
+                        typename Problem::StrideDepth, typename Problem::DilationDepth, typename Problem::PadFront, 1>();
+}
+template <class Problem>
 constexpr bool rows_inside() {
   return windows_inside<typename Problem::InHeight, typename Problem::OutHeight, typename Problem::KernelHeight,
                         typename Problem::StrideHeight, typename Problem::DilationHeight, typename Problem::PadTop, 1>();
@@ -49,6 +65,10 @@ constexpr bool columns_inside() {
                         typename Problem::StrideWidth, typename Problem::DilationWidth, typename Problem::PadLeft, kStrip>();
 }
 
+template <class Problem, class A>
+NAUTILUS_DEVICE bool plane_inside(const A &arguments, int z) {
+  return planes_inside<Problem>() || static_cast<unsigned>(z) < static_cast<unsigned>(static_cast<int>(Problem::InDepth::get(arguments)));
+}
 template <class Problem, class A>
 NAUTILUS_DEVICE bool row_inside(const A &arguments, int y) {
   return rows_inside<Problem>() || static_cast<unsigned>(y) < static_cast<unsigned>(static_cast<int>(Problem::InHeight::get(arguments)));
@@ -72,11 +92,12 @@ struct Strip {
   template <class A>
   NAUTILUS_DEVICE Strip(const A &arguments, int channels, int thread) {
     const int out_width = Problem::OutWidth::get(arguments);
-    const int out_height = Problem::OutHeight::get(arguments);
     const int strips_row = ceil_divide(out_width, Schedule::kPixels);
     const int strip = device::block_index().x * kStrips + static_cast<int>(static_cast<unsigned>(thread) / Schedule::kLanes);
     const int row = strip / strips_row;
-    output = {row / out_height, row % out_height, (strip - row * strips_row) * Schedule::kPixels};
+    const Division<int> by_height = divmod(row, Problem::OutHeight::get(arguments));
+    const Division<int> by_depth = divmod(by_height.quotient, Problem::OutDepth::get(arguments));
+    output = {by_depth.quotient, by_depth.remainder, by_height.remainder, (strip - row * strips_row) * Schedule::kPixels};
     first_channel = device::block_index().y * kChannels;
     channel = first_channel + static_cast<int>(static_cast<unsigned>(thread) % Schedule::kLanes) * Schedule::kVector;
     is_inside = output.batch < static_cast<int>(Problem::Batch::get(arguments)) && channel < channels;
@@ -103,29 +124,29 @@ struct WindowRow {
     return false;
   }
 
-  // Reads from column X0 of row Y on, by kVector channels; zero outside the image.
+  // Reads from column X0 of row Y of a plane on, by kVector channels; zero outside the image.
   template <class A>
-  NAUTILUS_DEVICE void load(const A &arguments, int batch, int y, int x0, int channel) {
+  NAUTILUS_DEVICE void load(const A &arguments, int plane, int y, int x0, int channel) {
     using Index = typename Problem::Index;
     typename X::template Inputs<kVector> inputs[kColumns];
     NAUTILUS_UNROLL
     for (int i = 0; i < kColumns; ++i) {
       inputs[i] = {};
       inside[i] = touches(i) && column_inside<Problem, kPixels>(arguments, x0 + i);
-      if (inside[i]) inputs[i] = X::template load<kVector>(arguments, coordinates<Index>(batch, y, x0 + i, channel));
+      if (inside[i]) inputs[i] = X::template load<kVector>(arguments, coordinates<Index>(plane, y, x0 + i, channel));
     }
     NAUTILUS_UNROLL
     for (int i = 0; i < kColumns; ++i) {
-      values[i] = X::template compute<kVector>(arguments, coordinates<Index>(batch, y, x0 + i, channel), inputs[i]);
+      values[i] = X::template compute<kVector>(arguments, coordinates<Index>(plane, y, x0 + i, channel), inputs[i]);
       if (!X::kIsPlainLoad && !inside[i]) values[i] = {};
     }
   }
 };
 
-// Calls VISIT(pixel, tap, values, is_inside) for every tap of kPixels windows that neighbour along x, the first at CORNER, in rows of
-// the image that exist. Short rows of taps are read at once and shared by the windows.
+// Calls VISIT(pixel, tap, values, is_inside) for every tap in one plane of kPixels windows that neighbour along x, the first at CORNER, in
+// rows of the image that exist. Taps count from FIRST_TAP. Short rows of taps are read at once and shared by the windows.
 template <class Problem, class X, int kVector, int kPixels, class A, class Visit>
-NAUTILUS_DEVICE void for_each_tap(const A &arguments, const Pixel &corner, int channel, Visit visit) {
+NAUTILUS_DEVICE void for_each_plane_tap(const A &arguments, int plane, const Pixel &corner, int channel, int first_tap, Visit visit) {
   constexpr int kHeight = static_cast<int>(Problem::KernelHeight::kValue);
   constexpr int kWidth = static_cast<int>(Problem::KernelWidth::kValue);
   constexpr int kTaps = kWidth <= 7 ? kWidth : 1;
@@ -139,16 +160,30 @@ NAUTILUS_DEVICE void for_each_tap(const A &arguments, const Pixel &corner, int c
 #pragma unroll 1
     for (int first = 0; first < kWidth; first += kTaps) {
       Row row;
-      row.load(arguments, corner.batch, y, corner.x + first * Row::kDilation, channel);
+      row.load(arguments, plane, y, corner.x + first * Row::kDilation, channel);
       NAUTILUS_UNROLL
       for (int tap = 0; tap < kTaps; ++tap) {
         NAUTILUS_UNROLL
         for (int pixel = 0; pixel < kPixels; ++pixel) {
           const int at = Row::column(pixel, tap);
-          visit(pixel, r * kWidth + first + tap, row.values[at], row.inside[at]);
+          visit(pixel, first_tap + r * kWidth + first + tap, row.values[at], row.inside[at]);
         }
       }
     }
+  }
+}
+
+// The same for every tap, in planes of the image that exist.
+template <class Problem, class X, int kVector, int kPixels, class A, class Visit>
+NAUTILUS_DEVICE void for_each_tap(const A &arguments, const Pixel &corner, int channel, Visit visit) {
+  constexpr int kDepth = static_cast<int>(Problem::KernelDepth::kValue);
+  constexpr int kPlaneTaps = static_cast<int>(Problem::KernelHeight::kValue * Problem::KernelWidth::kValue);
+#pragma unroll 1
+  for (int d = 0; d < kDepth; ++d) {
+    const Pixel front{corner.batch, corner.z + d * static_cast<int>(Problem::DilationDepth::kValue), corner.y, corner.x};
+    if (!plane_inside<Problem>(arguments, front.z)) continue;
+    for_each_plane_tap<Problem, X, kVector, kPixels>(arguments, plane<typename Problem::InDepth>(arguments, front), corner, channel,
+                                                     d * kPlaneTaps, visit);
   }
 }
 
@@ -157,17 +192,18 @@ template <class Problem, class Epilogue, int kVector, int kPixels, class T, clas
 NAUTILUS_DEVICE void finish_strip(const A &arguments, const Pixel &first, int channel, const Vector<T, kVector> (&results)[kPixels]) {
   using Index = typename Problem::Index;
   const int out_width = Problem::OutWidth::get(arguments);
+  const int out_plane = plane<typename Problem::OutDepth>(arguments, first);
   typename Epilogue::template Inputs<kVector> inputs[kPixels];
   NAUTILUS_UNROLL
   for (int pixel = 0; pixel < kPixels; ++pixel) {
     if (first.x + pixel < out_width) {
-      inputs[pixel] = Epilogue::template load<kVector>(arguments, coordinates<Index>(first.batch, first.y, first.x + pixel, channel));
+      inputs[pixel] = Epilogue::template load<kVector>(arguments, coordinates<Index>(out_plane, first.y, first.x + pixel, channel));
     }
   }
   NAUTILUS_UNROLL
   for (int pixel = 0; pixel < kPixels; ++pixel) {
     if (first.x + pixel < out_width) {
-      Epilogue::template compute<kVector>(arguments, coordinates<Index>(first.batch, first.y, first.x + pixel, channel), inputs[pixel],
+      Epilogue::template compute<kVector>(arguments, coordinates<Index>(out_plane, first.y, first.x + pixel, channel), inputs[pixel],
                                           results[pixel]);
     }
   }
