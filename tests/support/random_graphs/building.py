@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -12,9 +16,12 @@ import nautilus_cli
 from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.codegen.render import Rendered, render
-from nautilus_cli.kernels.base import Choose
+from nautilus_cli.errors import NautilusError
+from nautilus_cli.kernels.base import Choose, Family
+from nautilus_cli.lowering import lowered
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
+from nautilus_cli.numerics import compare
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.targets.base import Target
@@ -25,9 +32,25 @@ from nautilus_cli.toolchain.cache import Cache
 from tests.support.random_graphs.drawing import RandomGraph
 
 
-def analytic(family: object, problem: object, on: Target) -> object:
+def analytic(family: Family, problem: Any, on: Target) -> Any:
     """Choose as the family ranks."""
-    return family.choose(problem, on)  # type: ignore[attr-defined]
+    return family.choose(problem, on)
+
+
+class AnySchedule:
+    """Chooses any legal schedule of the search space, so that kernels meet graphs that their ranking would keep from them."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def __call__(self, family: Family, problem: Any, on: Target) -> Any:
+        """Return a schedule."""
+        for step in (997, 31, 1):
+            some = islice(family.schedules(problem, on), self._random.randrange(step), None, step)
+            legal = [schedule for schedule in some if not family.violations(problem, schedule, on)]
+            if legal:
+                return self._random.choice(legal)
+        return family.choose(problem, on)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,12 +60,27 @@ class Compiled:
     Attributes:
         drawn: the graph.
         plan: of its kernels.
-        symbols: parallel to the plan's kernels.
+        kernels: parallel to the plan's.
     """
 
     drawn: RandomGraph
     plan: Plan
-    symbols: tuple[str, ...]
+    kernels: tuple[Rendered, ...]
+
+
+def compiled(drawn: RandomGraph) -> Compiled:
+    """Plan and render a graph: half of all graphs with any schedule, a fifth with 64-bit indices, as the seed has it."""
+    choose: Choose = AnySchedule(drawn.seed) if drawn.seed % 2 else analytic
+    limit = -1 if drawn.seed % 5 == 0 else lowered.INDEX_32_LIMIT
+    with mock.patch.object(lowered, "INDEX_32_LIMIT", limit):
+        planned = plan(pipeline.run(drawn.graph), target("emulated"), choose)
+    return Compiled(drawn=drawn, plan=planned, kernels=tuple(render(kernel.request) for kernel in planned.kernels))
+
+
+def modes(seed: int) -> tuple[EmulatorOptions, ...]:
+    """Return the ways in which the emulator runs the graph of a seed."""
+    order = ("random", "reverse")[seed % 2]
+    return EmulatorOptions(order="fifo", poison=True), EmulatorOptions(order=order, seed=seed, lazy=True, poison=True)
 
 
 class Batch:
@@ -51,30 +89,43 @@ class Batch:
     Args:
         graphs: to compile.
         folder: for libraries.
-        choose: picks schedules.
         store: cache of the toolchain.
     """
 
-    def __init__(self, graphs: Sequence[RandomGraph], folder: Path, *, choose: Choose = analytic, store: Cache | None = None) -> None:
+    def __init__(self, graphs: Sequence[RandomGraph], folder: Path, *, store: Cache | None = None) -> None:
         self._target = target("emulated")
         self._folder = folder
         self._store = store or Cache.default()
-        kernels: dict[str, Rendered] = {}
-        self.compiled: list[Compiled] = []
-        for drawn in graphs:
-            planned = plan(pipeline.run(drawn.graph), self._target, choose)
-            rendered = [render(kernel.request) for kernel in planned.kernels]
-            kernels.update((kernel.symbol, kernel) for kernel in rendered)
-            self.compiled.append(Compiled(drawn=drawn, plan=planned, symbols=tuple(kernel.symbol for kernel in rendered)))
-        self.kernels = len(kernels)
-        self._images: tuple[Image, ...] = build(list(kernels.values()), self._target, store=self._store).images
+        self.compiled = [compiled(drawn) for drawn in graphs]
+        self.kernels = {kernel.symbol: kernel for one in self.compiled for kernel in one.kernels}
+        self._images: tuple[Image, ...] = build(list(self.kernels.values()), self._target, store=self._store).images
 
-    def run(self, compiled: Compiled, options: EmulatorOptions, *, launch: str = "graph") -> Mapping[str, np.ndarray]:
-        """Return the outputs of one graph, from a library that is loaded for it."""
-        path = self._folder / f"lib{compiled.drawn.seed}.so"
-        if not path.exists():
-            variant = Variant(target=self._target, plan=compiled.plan, symbols=compiled.symbols, images=self._images)
-            host = host_compiler.shared_library(self._store)
-            bundle.write(path, host_library=host, variants=(variant,), model_digest=bytes(32), tools={}, producer="test")
-        with nautilus_cli.load(path, emulator=options, launch=launch) as library:
-            return library(compiled.drawn.feeds)
+    def write(self, one: Compiled) -> Path:
+        """Write the library of a graph."""
+        path = self._folder / f"lib{one.drawn.seed}.so"
+        symbols = tuple(kernel.symbol for kernel in one.kernels)
+        variant = Variant(target=self._target, plan=one.plan, symbols=symbols, images=self._images)
+        host = host_compiler.shared_library(self._store)
+        bundle.write(path, host_library=host, variants=(variant,), model_digest=bytes(32), tools={}, producer="test")
+        return path
+
+    def failures(self, one: Compiled) -> list[str]:
+        """Run the library of a graph in every mode, twice each; return what is wrong."""
+        path = self.write(one)
+        found = []
+        for number, options in enumerate(modes(one.drawn.seed)):
+            launch = ("graph", "stream")[(one.drawn.seed + number) % 2]
+            try:
+                with nautilus_cli.load(path, emulator=options, launch=launch) as library:
+                    for _ in range(2):
+                        found += mismatches(library(one.drawn.feeds), one.drawn)
+            except NautilusError as error:
+                found.append(f"graph {one.drawn.seed}, {options.order}: {error}")
+        path.unlink()
+        return found
+
+
+def mismatches(found: Mapping[str, np.ndarray], drawn: RandomGraph) -> list[str]:
+    """Return which outputs are not what a random graph gives."""
+    results = {name: compare(found[name], expected, drawn.tolerances[name]) for name, expected in drawn.expected.items()}
+    return [f"graph {drawn.seed}, {name}: {result}" for name, result in results.items() if not result.is_match]

@@ -26,6 +26,11 @@ from nautilus_cli.ops.spec import NoAttrs, Pointwise
 Array = np.ndarray
 
 
+def knows(plan: Plan) -> bool:
+    """Whether every kernel of a plan is one that `run` can run: all but recurrences."""
+    return all(hasattr(_Launch, kernel.request.family) for kernel in plan.kernels)
+
+
 class InterpreterError(Exception):
     """A plan breaks a rule that kernels rely on."""
 
@@ -211,6 +216,60 @@ class _Launch:
             offsets = offsets + (index * stride)[:, None]
         self.evaluate(self.functors["Epilogue"], (p.rows, p.columns), [self.read(load, offsets, np.ones(offsets.shape, bool))])
 
+    def scan(self, problem: Any) -> None:
+        p = problem
+        term = self.matrix("Term", (p.rows, p.columns))
+        combined = (np.cumsum if p.combine == "sum" else np.cumprod)(term, axis=1, dtype=term.dtype)
+        if p.is_exclusive:
+            first = np.full((p.rows, 1), 0 if p.combine == "sum" else 1, term.dtype)
+            combined = np.concatenate([first, combined[:, :-1]], axis=1)[:, : p.columns]
+        self.evaluate(self.functors["Epilogue"], (p.rows, p.columns), [combined])
+
+    def top_k(self, problem: Any) -> None:
+        p = problem
+        x = self.matrix("X", (p.rows, p.columns))
+        found = np.empty((p.rows, p.count), np.int64)
+        for row in range(p.rows):
+            order = _ascending(x[row])
+            found[row] = (order if not p.is_largest else _ascending(x[row], is_reversed=True))[: p.count]
+        values = np.take_along_axis(x, found, 1)
+        self.evaluate(self.functors["Epilogue"], (p.rows, p.count), [values, found])
+
+    def scatter(self, problem: Any) -> None:
+        p = problem
+        result = self.matrix("Data", (p.rows, p.columns)).copy()
+        updates = self.matrix("Update", (p.updates, p.columns))
+        rows = np.zeros((p.updates, p.columns), np.int64)
+        for number, (extent, stride) in enumerate(zip(p.extents, p.strides, strict=True)):
+            index = self.matrix(f"Index{number}", (p.updates, p.columns)).astype(np.int64)
+            index = np.where(index < 0, index + extent, index)
+            if ((index < 0) | (index >= extent)).any():
+                raise InterpreterError("an index is out of range")
+            rows = rows + index * stride
+        combine = _UPDATES[p.combine]
+        for number in range(p.updates):
+            for column in range(p.columns):
+                place = rows[number, column], column
+                result[place] = combine(result[place], updates[number, column])
+        self.evaluate(self.functors["Epilogue"], (p.rows, p.columns), [result])
+
+    def resize(self, problem: Any) -> None:
+        p = problem
+        x = self.matrix("X", (p.rows, *p.inputs, p.channels))
+        for axis, (extent, taps) in enumerate(zip(p.outputs, p.taps, strict=True)):
+            first = self.matrix(f"First{axis}", (extent,)).astype(np.int64)
+            places = np.clip(first[:, None] + np.arange(taps), 0, p.inputs[axis] - 1)
+            seen = np.moveaxis(np.take(x, places, axis + 1), axis + 2, -1)
+            x = seen @ np.ones(1, x.dtype) if not p.is_weighted else self._weighted(seen, axis, extent, taps)
+            x = x.astype(seen.dtype)
+        self.evaluate(self.functors["Epilogue"], (p.rows, *p.outputs, p.channels), [x])
+
+    def _weighted(self, seen: Array, axis: int, extent: int, taps: int) -> Array:
+        weights = self.matrix(f"Weight{axis}", (extent, taps))
+        shape = [1] * seen.ndim
+        shape[axis + 1], shape[-1] = extent, taps
+        return np.asarray((seen * weights.reshape(shape)).sum(axis=-1))
+
     # Expressions
 
     def matrix(self, name: str, extents: tuple[int, ...]) -> Array:
@@ -296,6 +355,24 @@ def _windows(p: Any, x: Array, fill: float, *, widen: bool = False) -> tuple[Arr
         found.append(np.stack(taps, axis=3))
     return found[0], found[1]
 
+
+def _ascending(row: Array, *, is_reversed: bool = False) -> Array:
+    """Return the order of a row's elements, equal ones by their places, NaN above all."""
+    places = np.arange(row.size)
+    if row.dtype.kind == "f":
+        keys = (np.where(np.isnan(row), 0, row), np.isnan(row))
+        return np.lexsort((places, -keys[0], ~keys[1]) if is_reversed else (places, keys[0], keys[1]))
+    wide = row.astype(object)
+    return np.array(sorted(places, key=lambda i: (-wide[i] if is_reversed else wide[i], i)), np.int64).reshape(-1)
+
+
+_UPDATES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "assign": lambda old, new: new,
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
 
 _COMBINERS: Mapping[str, Callable[[Array], Array]] = {
     "sum": lambda x: np.sum(x, axis=1, dtype=x.dtype),

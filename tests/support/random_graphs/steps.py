@@ -240,7 +240,7 @@ def reduce_(d: Drawing) -> None:
     op = d.choose(["ReduceSum", "ReduceSum", "ReduceMean", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"])
     if not d.is_exact and d.chance(0.2):
         op = d.choose(["ReduceLogSumExp", "ReduceSumSquare"])
-    types = {"ReduceMean": (), "ReduceMax": (I32, I64, BOOL, U8), "ReduceMin": (I32, I64, BOOL, U8)}.get(op, (I32, I64))
+    types = {"ReduceMax": (I32, I64, BOOL, U8), "ReduceMin": (I32, I64, BOOL, U8)}.get(op, (I32, I64))
     x = d.pick(lambda v: v.type.dtype.is_float or v.type.dtype in types)
     if op in ("ReduceMean", "ReduceMax", "ReduceMin") and x.type.elements == 0:
         raise RejectedError("nothing to reduce")
@@ -493,6 +493,115 @@ def one_hot(d: Drawing) -> None:
     d.apply("OneHot", [_indices(d, shape, depth), d.add_constant(np.array(depth)), values], axis=-1 if d.chance(0.5) else 0)
 
 
+def cumulative(d: Drawing) -> None:
+    """Sums up to each element, from either end."""
+    x = d.pick(lambda v: len(v.type.shape) > 0 and (v.type.dtype.is_float or v.type.dtype in (I32, I64)))
+    axis = d.integer(0, len(x.type.shape) - 1)
+    d.apply("CumSum", [x, d.add_constant(np.array(axis))], exclusive=d.integer(0, 1), reverse=d.integer(0, 1))
+
+
+def top_k(d: Drawing) -> None:
+    """The greatest or least elements, and where they were."""
+    x = d.pick(lambda v: len(v.type.shape) > 0 and v.type.dtype != BOOL)
+    axis = d.integer(0, len(x.type.shape) - 1)
+    size = x.type.static[axis]
+    count = d.numbers(d.integer(1, size) if size else 0)
+    d.apply_all("TopK", [x, count], outputs=d.integer(1, 2), axis=axis, largest=d.integer(0, 1))
+
+
+def arg_reduce(d: Drawing) -> None:
+    """Where the greatest or the least element is."""
+    x = d.pick(lambda v: len(v.type.shape) > 0 and v.type.dtype != BOOL)
+    if d.chance(0.2) and x.type.dtype.is_float:
+        d.apply("Hardmax", [x], axis=d.integer(0, len(x.type.shape) - 1))
+        return
+    numbers = {"axis": d.integer(0, len(x.type.shape) - 1), "keepdims": d.integer(0, 1), "select_last_index": d.integer(0, 1)}
+    d.apply(d.choose(["ArgMax", "ArgMin"]), [x], **numbers)
+
+
+def einsum(d: Drawing) -> None:
+    """Products, diagonals, sums and transpositions in one."""
+    x = d.pick(lambda v: 0 < len(v.type.shape) < 4 and v.type.dtype.is_float and v.type.elements > 0)
+    letters = "abcd"[: len(x.type.shape)]
+    other = "".join(letter for letter in letters if d.chance(0.6)) or letters[-1]
+    if d.chance(0.7):
+        other += "k"
+    sizes = {**dict(zip(letters, x.type.static, strict=True)), "k": d.integer(1, 5)}
+    other = "".join(d.choose([other, other[::-1]]))
+    names = [letter for letter in dict.fromkeys(letters + other) if d.chance(0.7)]
+    d.random.shuffle(names)
+    if prod(sizes[letter] for letter in dict.fromkeys(letters + other)) > MOST_PRODUCTS // 4:
+        raise RejectedError("too large")
+    if d.chance(0.2):
+        d.apply("Einsum", [x], equation=f"{letters}->{''.join(n for n in names if n in letters)}")
+        return
+    y = d.like(tuple(sizes[letter] for letter in other), x.type.dtype)
+    d.apply("Einsum", [x, y], equation=f"{letters},{other}->{''.join(names)}")
+
+
+def scatter(d: Drawing) -> None:
+    """Updates at places that indices give."""
+    x = d.pick(lambda v: len(v.type.shape) > 0 and v.type.elements > 0)
+    rank = len(x.type.shape)
+    is_number = x.type.dtype != BOOL
+    reduction = d.choose(["none", "none", "add", "max", "min", "mul"] if is_number else ["none"])
+    if d.chance(0.5):
+        axis = d.integer(0, rank - 1)
+        shape = tuple(d.integer(1, n) for n in x.type.static)
+        indices = _indices(d, shape, x.type.static[axis], d.choose([np.int64, np.int32]))
+        d.apply("ScatterElements", [x, indices, d.like(shape, x.type.dtype)], axis=axis, reduction=reduction)
+        return
+    chosen = d.integer(1, rank)
+    places = d.choose([(), (1,), (3,), (2, 2)])
+    indices = _indices(d, (*places, chosen), list(x.type.static[:chosen]))
+    d.apply("ScatterND", [x, indices, d.like((*places, *x.type.static[chosen:]), x.type.dtype)], reduction=reduction)
+
+
+def resize(d: Drawing) -> None:
+    """Every mode, by scales or sizes."""
+    x = d.ranked(3, 4)
+    if not x.type.elements:
+        raise RejectedError("nothing to resize")
+    mode = d.choose(["nearest", "nearest", "linear", "linear", "cubic"])
+    space = x.type.static[2:]
+    numbers = {
+        "mode": mode,
+        "coordinate_transformation_mode": d.choose(["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]),
+        "nearest_mode": d.choose(["round_prefer_floor", "floor", "ceil", "round_prefer_ceil"]),
+        "antialias": int(mode != "nearest" and d.chance(0.2)),
+    }
+    if d.chance(0.5):
+        sizes = d.numbers(*x.type.static[:2], *(d.integer(1, 2 * n) for n in space))
+        d.apply("Resize", [x, None, None, sizes], **numbers)
+        return
+    scales = np.array([1, 1, *(d.choose([0.5, 1, 2, 1.5, 3]) for _ in space)], np.float32)
+    d.apply("Resize", [x, None, d.attribute(scales)], **numbers)
+
+
+def recurrent(d: Drawing) -> None:
+    """LSTM, GRU and RNN."""
+    if d.is_exact or d.float_ not in (F16, F32):
+        raise RejectedError("nothing about them is exact")
+    steps, batch, width, hidden = d.integer(1, 5), d.integer(1, 3), d.integer(1, 6), d.integer(1, 5)
+    op, gates = d.choose([("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+    direction = d.choose(["forward", "reverse", "bidirectional"])
+    two = 2 if direction == "bidirectional" else 1
+    x = d.like((steps, batch, width), d.float_, constant=0.0)
+    w, r = d.like((two, gates * hidden, width), d.float_, constant=0.8), d.like((two, gates * hidden, hidden), d.float_, constant=0.8)
+    b = d.like((two, 2 * gates * hidden), d.float_, constant=0.9) if d.chance(0.6) else None
+    first = d.like((two, batch, hidden), d.float_) if d.chance(0.4) else None
+    numbers = {"linear_before_reset": d.integer(0, 1)} if op == "GRU" else {}
+    outputs = d.integer(1, 3 if op == "LSTM" else 2)
+    d.apply_all(op, [x, w, r, b, None, first], outputs=outputs, hidden_size=hidden, direction=direction, **numbers)
+
+
+def reverse_sequence(d: Drawing) -> None:
+    """Each sequence up to its length."""
+    x = d.pick(lambda v: len(v.type.shape) > 1 and v.type.elements > 0)
+    lengths = np.asarray(d.random.integers(0, x.type.static[0] + 1, x.type.static[1]))
+    d.apply("ReverseSequence", [x, d.add_constant(lengths)])
+
+
 def fresh(d: Drawing) -> None:
     """Another input or constant, of any type."""
     dtype = d.choose([d.float_, d.float_, d.float_, F32, F16, I64, I32, BOOL, U8, I8])
@@ -555,6 +664,14 @@ STEPS: tuple[tuple[float, Callable[[Drawing], None]], ...] = (
     (0.6, gather_elements),
     (0.6, gather_nd),
     (0.2, one_hot),
+    (0.5, cumulative),
+    (0.6, top_k),
+    (0.6, arg_reduce),
+    (0.5, einsum),
+    (0.8, scatter),
+    (0.7, resize),
+    (0.2, recurrent),
+    (0.2, reverse_sequence),
     (1.0, fresh),
     (0.2, dead_end),
     (0.8, residual),
