@@ -30,3 +30,12 @@ def _environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def nautilus(capfd: pytest.CaptureFixture[str]) -> Caller:
     """Runs the command line in this process."""
     return Caller(capfd)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say loudly that the wheel was not tried."""
+    for report in terminalreporter.stats.get("skipped", []):
+        if "test_wheel" in report.nodeid:
+            terminalreporter.section("THE WHEEL WAS NOT TRIED", sep="!", red=True, bold=True)
+            terminalreporter.line(str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr))
+            return
