@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import IR_VERSION, ModelProto, defs, helper
+from onnx import IR_VERSION, ModelProto, TensorProto, defs, helper
 from onnx.reference import ReferenceEvaluator
 
 from nautilus_cli.errors import ModelError
@@ -181,6 +181,39 @@ def test_variadic_operators_before_broadcasting(op: str) -> None:
 )
 def test_attributes_that_became_operands(opset: int, op: str, shape: tuple[int, ...], attributes: dict[str, Any]) -> None:
     assert same_as_onnx(opset, op, normal(*shape), **attributes) == [op]
+
+
+def test_hardmax_over_flattened_dimensions() -> None:
+    x = normal(2, 3, 4)
+    loaded = imported(model([node("Hardmax", ["x"], ["y"])], [tensor_input("x", *x.shape)], [output("y")], opset=11))
+    verify_graph(loaded.graph)
+    found = evaluate(loaded.graph, {"x": x})["y"].reshape(2, 12)
+    np.testing.assert_array_equal(found.argmax(1), x.reshape(2, 12).argmax(1))
+    np.testing.assert_array_equal(found.sum(1), 1)
+
+
+def test_scatter_before_it_had_its_name() -> None:
+    loaded = imported(
+        model(
+            [node("Scatter", ["x", "i", "u"], ["y"], axis=1)],
+            [tensor_input("x", 2, 3), helper.make_tensor_value_info("i", TensorProto.INT64, [2, 2]), tensor_input("u", 2, 2)],
+            [output("y")],
+            opset=10,
+        )
+    )
+    feeds = {"x": normal(2, 3), "i": np.array([[2, 0], [-2, 2]]), "u": normal(2, 2)}
+    wanted = feeds["x"].copy()
+    np.put_along_axis(wanted, feeds["i"], feeds["u"], 1)
+    np.testing.assert_array_equal(evaluate(loaded.graph, feeds)["y"], wanted)
+
+
+def test_top_k_with_its_number_as_an_attribute() -> None:
+    proto = model([node("TopK", ["x"], ["v", "y"], k=2, axis=0)], [tensor_input("x", 5, 3)], [output("v"), output("y")], opset=9)
+    proto.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
+    x = normal(5, 3)
+    found = evaluate(imported(proto).graph, {"x": x})
+    np.testing.assert_array_equal(found["y"], np.argsort(-x, 0)[:2])
+    np.testing.assert_array_equal(found["v"], np.take_along_axis(x, found["y"], 0))
 
 
 def test_group_normalization_with_a_scale_a_group() -> None:
