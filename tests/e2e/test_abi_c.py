@@ -3,11 +3,18 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.support import fake_library
+from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.weights_file import WeightsPlace
+from nautilus_cli.targets.registry import target
+from nautilus_cli.toolchain import host_compiler
+from nautilus_cli.toolchain.cache import Cache
+from tests.support import fake_library, tiny_library
 
 HERE = Path(__file__).parent
 
@@ -50,6 +57,9 @@ FLAVOURS = {
 """Compiler, its flags for the program, and those for the program, the host code and the image."""
 
 
+SANITIZED = {flavour: sanitizers for flavour, (_, _, sanitizers) in FLAVOURS.items() if sanitizers}
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_every_function(tmp_path, flavour):
     compiler, flags, sanitizers = FLAVOURS[flavour]
@@ -63,3 +73,42 @@ def test_every_function(tmp_path, flavour):
     fake_library.compile_c(program, *flags, *sanitizers, *sources, compiler=(compiler,))
     repeats = "100" if sanitizers else "1000"
     assert run(program, repeats) == "0 failures\n"
+
+
+def compiled_pair(folder: Path, libraries: tuple[Path, Path], sanitizers: tuple[str, ...] = ()) -> tuple[Path, list[str]]:
+    """Return a program that uses two libraries, and its arguments."""
+    if not shutil.which("g++"):
+        pytest.skip("g++ is not installed")
+    program = folder / "two_libraries"
+    sources = (HERE / "two_libraries.cpp", "-ldl", "-pthread")
+    fake_library.compile_c(program, "-std=c++17", "-pedantic", *sanitizers, *sources, compiler=("g++",))
+    return program, [str(libraries[0]), "0", str(libraries[1]), "100"]
+
+
+def moved_weights(variant: Variant) -> Variant:
+    """Return a variant whose weights are greater by 100."""
+    zeros, weights = variant.plan.weights
+    moved = replace(weights, array=weights.array + np.float32(100))
+    return replace(variant, plan=replace(variant.plan, weights=(zeros, moved)))
+
+
+@pytest.mark.parametrize("flavour", SANITIZED)
+def test_two_libraries_in_one_process(tmp_path, flavour):
+    sanitizers = SANITIZED[flavour]
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    variant = fake_library.variant(fake_library.fake_image(tmp_path, flags=sanitizers))
+    first = fake_library.write(tmp_path / "libfirst.so", host, variant)
+    second = fake_library.write(tmp_path / "libsecond.so", host, moved_weights(variant), weights=WeightsPlace.EXTERNAL)
+    program, arguments = compiled_pair(tmp_path, (first, second), sanitizers)
+    assert run(program, *arguments, "50") == ""
+
+
+def test_two_emulated_libraries_in_one_process(tmp_path):
+    """The real emulator, which has threads of its own, twice."""
+    store = Cache.default()
+    variant = tiny_library.variant(target("emulated"), store)
+    host = host_compiler.shared_library(store)
+    first = fake_library.write(tmp_path / "libfirst.so", host, variant)
+    second = fake_library.write(tmp_path / "libsecond.so", host, moved_weights(variant))
+    program, arguments = compiled_pair(tmp_path, (first, second))
+    assert run(program, *arguments, "300") == ""

@@ -2,6 +2,7 @@
  * Also compiled as C++, and under the address, undefined-behaviour and thread sanitizers. */
 #include <nautilus/abi.h>
 #include <nautilus/emulator.h>
+#include <dirent.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -202,23 +203,36 @@ static void emulator(nautilus_model *model) {
   CHECK_OK(nautilus_model_emulator(model, &options));
 }
 
+/* Contexts of its own, with and without a workspace of its own, in both modes of launch, on two sets of buffers in turn. */
 static void *worker(void *argument) {
   nautilus_model *model = (nautilus_model *)argument;
   nautilus_context *context = NULL;
-  struct run run;
-  prepare(&run, 4);
+  nautilus_model_info info = {sizeof info};
+  nautilus_context_options options = {sizeof options};
+  void *workspace = NULL;
+  struct run runs[2];
+  prepare(&runs[0], 4);
+  prepare(&runs[1], 5);
+  CHECK_OK(nautilus_model_describe(model, &info));
+  CHECK_OK(nautilus_allocate(model, info.workspace_bytes, &workspace));
   for (int i = 0; i < 5; i++) {
-    CHECK_OK(nautilus_context_create(model, NULL, &context));
+    options.launch = i % 2 ? NAUTILUS_LAUNCH_STREAM : NAUTILUS_LAUNCH_GRAPH;
+    options.workspace = i % 3 ? workspace : NULL;
+    options.workspace_bytes = i % 3 ? info.workspace_bytes : 0;
+    CHECK_OK(nautilus_context_create(model, &options, &context));
     for (int j = 0; j < 20; j++) {
-      memset(run.buffers->sum, 0, sizeof run.buffers->sum);
-      CHECK_OK(j % 2 ? nautilus_run(context, run.inputs, run.outputs, NULL) : nautilus_run_host(context, run.inputs, run.outputs));
+      struct run *run = &runs[j / 2 % 2];
+      memset(run->buffers->sum, 0, sizeof run->buffers->sum);
+      CHECK_OK(j % 2 ? nautilus_run(context, run->inputs, run->outputs, NULL) : nautilus_run_host(context, run->inputs, run->outputs));
       CHECK_OK(nautilus_synchronize(context, NULL));
-      CHECK(is_right(&run, 4));
+      CHECK(is_right(run, j / 2 % 2 ? 5 : 4));
     }
-    CHECK_FAILS(nautilus_run(context, NULL, run.outputs, NULL), NAUTILUS_INVALID_ARGUMENT, "inputs is NULL"); /* of this thread */
+    CHECK_FAILS(nautilus_run(context, NULL, runs[0].outputs, NULL), NAUTILUS_INVALID_ARGUMENT, "inputs is NULL"); /* of this thread */
     CHECK_OK(nautilus_context_destroy(context));
   }
-  free(run.buffers);
+  CHECK_OK(nautilus_free(model, workspace));
+  free(runs[0].buffers);
+  free(runs[1].buffers);
   return NULL;
 }
 
@@ -240,6 +254,45 @@ static int64_t live_allocations(nautilus_model *model) {
   CHECK_OK(nautilus_context_destroy(context));
   free(run.buffers);
   return live;
+}
+
+/* Open files, and resident memory in pages; a sanitizer keeps freed memory, so there it says nothing. */
+static void usage(long *files, long *pages) {
+  long size = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  DIR *folder = opendir("/proc/self/fd");
+  CHECK(file != NULL && folder != NULL && fscanf(file, "%ld %ld", &size, pages) == 2);
+  for (*files = 0; readdir(folder) != NULL;)
+    ++*files;
+  fclose(file);
+  closedir(folder);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  *pages = 0;
+#endif
+}
+
+/* Made and freed again and again: nothing stays open, and no page is kept for each. */
+static void repeat(int times) {
+  nautilus_model *model = NULL;
+  nautilus_context *context = NULL;
+  long files[2], pages[2];
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < times; i++) {
+      CHECK_OK(nautilus_model_create(NULL, &model));
+      CHECK_OK(nautilus_context_create(model, NULL, &context));
+      CHECK_OK(nautilus_context_destroy(context));
+      CHECK_OK(nautilus_model_destroy(model));
+    }
+    CHECK_OK(nautilus_model_create(NULL, &model));
+    for (int i = 0; i < times; i++) {
+      CHECK_OK(nautilus_context_create(model, NULL, &context));
+      CHECK_OK(nautilus_context_destroy(context));
+    }
+    CHECK_OK(nautilus_model_destroy(model));
+    usage(&files[round], &pages[round]);
+  }
+  CHECK(files[1] == files[0]);
+  CHECK(pages[1] - pages[0] < times / 4);
 }
 
 int main(int count, char **arguments) {
@@ -271,10 +324,7 @@ int main(int count, char **arguments) {
   CHECK(live_allocations(model) == before);
   memory(model);
   CHECK_OK(nautilus_model_destroy(model));
-  for (int i = 0; i < repeats; i++) {
-    CHECK_OK(nautilus_model_create(NULL, &model));
-    CHECK_OK(nautilus_model_destroy(model));
-  }
+  repeat(repeats);
   printf("%d failures\n", failures);
   return failures != 0;
 }

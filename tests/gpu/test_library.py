@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nautilus_cli
+from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.session import Session
@@ -48,6 +49,18 @@ def test_the_emulator_gives_the_same_bits(path, library):
         assert emulated.is_emulated
         for name, array in emulated(inputs).items():
             np.testing.assert_array_equal(library(inputs)[name], array)
+
+
+def test_two_libraries_live_side_by_side(path, library, tmp_path):
+    """The second has its weights in a file of their own, and stays when the first is closed."""
+    second = tiny_library.write(tmp_path / "libsecond.so", target(library.info.target), weights=WeightsPlace.EXTERNAL)
+    with nautilus_cli.load(second) as other:
+        with nautilus_cli.load(path) as first:
+            for seed in range(3):
+                inputs = tiny_library.feeds(seed)
+                tiny_library.check(first(inputs), inputs)
+                tiny_library.check(other(inputs), inputs)
+        tiny_library.check(other(inputs), inputs)
 
 
 class Upload:

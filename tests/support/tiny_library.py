@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
@@ -32,9 +33,9 @@ def variant(target: Target, store: Cache | None = None) -> Variant:
     return Variant(target=target, plan=plan, symbols=SYMBOLS, images=build(kernels, target, store=store).images)
 
 
-def write(output: Path, *targets: Target, store: Cache | None = None) -> Path:
+def write(output: Path, *targets: Target, store: Cache | None = None, weights: WeightsPlace = WeightsPlace.INTERNAL) -> Path:
     host = host_compiler.shared_library(store or Cache.default())
-    return fake_library.write(output, host, *(variant(target, store) for target in targets))
+    return fake_library.write(output, host, *(variant(target, store) for target in targets), weights=weights)
 
 
 def feeds(seed: int = 0) -> dict[str, np.ndarray]:
