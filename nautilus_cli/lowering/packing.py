@@ -64,15 +64,18 @@ def _has_aligned_rows(index_map: IndexMap, per_row: int) -> bool:
 
 
 def gather(array: np.ndarray, index_map: IndexMap) -> np.ndarray:
-    """Return the elements of ARRAY that an unguarded INDEX_MAP names, shaped as its extents."""
+    """Return the elements of ARRAY that INDEX_MAP names, shaped as its extents; zero where it names none."""
     flat = np.ascontiguousarray(array).reshape(-1)
-    if len(index_map.stages) == 1 and all(a.stride >= 0 for digits in index_map.stages[0].coordinates for a in digits):
+    if (
+        len(index_map.stages) == 1
+        and not index_map.is_guarded
+        and all(a.stride >= 0 for digits in index_map.stages[0].coordinates for a in digits)
+    ):
         (stage,) = index_map.stages
         axes = [a for digits in stage.coordinates for a in digits]
         view = np.lib.stride_tricks.as_strided(
             flat[stage.offset :], [a.extent for a in axes], [a.stride * flat.itemsize for a in axes], writeable=False
         )
         return view.reshape(index_map.extents)
-    offsets, _ = index_map.offsets()
-    gathered: np.ndarray = flat[offsets]
-    return gathered
+    offsets, valid = index_map.offsets()
+    return np.where(valid, flat[np.where(valid, offsets, 0)], flat.dtype.type(0))

@@ -13,7 +13,7 @@ from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering import conv, gather, gemm, pointwise, pool, recurrent, resize, row, scan, scatter, top_k
+from nautilus_cli.lowering import conv, conv_transpose, gather, gemm, pointwise, pool, recurrent, resize, row, scan, scatter, top_k
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -24,6 +24,7 @@ from nautilus_cli.targets.base import Target
 
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "conv": conv.lower,
+    "conv_transpose": conv_transpose.lower,
     "gather": gather.lower,
     "gemm": gemm.lower,
     "pointwise": pointwise.lower,

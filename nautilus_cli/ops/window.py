@@ -12,6 +12,8 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ops.checks import one_of
 
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+
 
 class WindowAttrs(Protocol):
     """The attributes that convolution and pooling share."""
@@ -87,12 +89,12 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
     Source: ONNX 28, AveragePool-22 and Conv-22 (output shapes and auto_pad).
     """
     rank = len(sizes)
-    strides = _one_each(attrs.strides, rank, "strides")
-    dilations = _one_each(attrs.dilations, rank, "dilations")
+    strides = one_each(attrs.strides, rank, "strides")
+    dilations = one_each(attrs.dilations, rank, "dilations")
     if len(kernel) != rank or min(kernel, default=1) < 1:
         raise ModelError(f"kernel_shape is {list(kernel)} for {rank} spatial dimensions; the specification requires one positive size each")
     spans = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
-    mode = one_of(attrs.auto_pad or "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"), "auto_pad")
+    mode = one_of(attrs.auto_pad or "NOTSET", AUTO_PADS, "auto_pad")
     begin, end, results = [], [], []
     for place, (size, stride, span) in enumerate(zip(sizes, strides, spans, strict=True)):
         if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -122,7 +124,12 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
     )
 
 
-def _one_each(values: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:
+def one_each(values: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:
+    """Return one positive number for each spatial dimension, ones where they are left out.
+
+    Raises:
+        ModelError: there are more or fewer, or one is not positive.
+    """
     if not values:
         return (1,) * rank
     if len(values) != rank or min(values) < 1:

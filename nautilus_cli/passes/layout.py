@@ -13,7 +13,7 @@ from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor
 
-CHANNELS_LAST_FAMILIES = frozenset({"conv", "pool"})
+CHANNELS_LAST_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
 
 ORDER_KEEPING_FAMILIES = frozenset({"resize"})
 """Families that run over either order; the result lies as the first operand does."""

@@ -8,6 +8,24 @@
 
 namespace nautilus::kernels {
 
+// Which tap and which channel of a group lie DEPTH behind the beginning of a tile.
+struct TapChannel {
+  int tap, channel;
+};
+template <class InChannels, int kDepth, int kTileDepth>
+NAUTILUS_DEVICE TapChannel tap_channel(int tile_depth, int depth) {
+  if constexpr (kDepth == InChannels::kValue) {
+    return {0, tile_depth + depth};
+  } else if constexpr (InChannels::kValue % kTileDepth == 0) {
+    // A tile lies within one tap: the division is the same for all threads.
+    const int tap = divide(tile_depth, InChannels());
+    return {tap, tile_depth - tap * static_cast<int>(InChannels::kValue) + depth};
+  } else {
+    const Division<int> split = divmod(tile_depth + depth, InChannels());
+    return {split.quotient, split.remainder};
+  }
+}
+
 // The windows of an image as rows of a matrix: FUNCTOR at (plane, y, x, channel), never outside the image.
 template <class FunctorType, class Problem, int kTileDepth>
 struct WindowSource {
@@ -32,27 +50,15 @@ struct WindowSource {
   }
   template <class A>
   NAUTILUS_DEVICE Place<Coordinates<Index, 4>> place(const A &arguments, const Row &row, int tile_depth, int depth) const {
-    int tap, channel;
-    if constexpr (kDepth == InChannels::kValue) {
-      tap = 0;
-      channel = tile_depth + depth;
-    } else if constexpr (InChannels::kValue % kTileDepth == 0) {
-      // A tile lies within one tap: the division is the same for all threads.
-      tap = divide(tile_depth, InChannels());
-      channel = tile_depth - tap * static_cast<int>(InChannels::kValue) + depth;
-    } else {
-      const Division<int> split = divmod(tile_depth + depth, InChannels());
-      tap = split.quotient;
-      channel = split.remainder;
-    }
-    Division<int> by_plane{0, tap};
-    if constexpr (Problem::KernelDepth::kValue > 1) by_plane = divmod(tap, KernelPlane());
+    const TapChannel at = tap_channel<InChannels, kDepth, kTileDepth>(tile_depth, depth);
+    Division<int> by_plane{0, at.tap};
+    if constexpr (Problem::KernelDepth::kValue > 1) by_plane = divmod(at.tap, KernelPlane());
     const Division<int> by_row = divmod(by_plane.remainder, KernelWidth());
     const int z = row.corner.z + by_plane.quotient * static_cast<int>(Problem::DilationDepth::kValue);
     const int y = row.corner.y + by_row.quotient * static_cast<int>(Problem::DilationHeight::kValue);
     const int x = row.corner.x + by_row.remainder * static_cast<int>(Problem::DilationWidth::kValue);
-    const Pixel at{row.corner.batch, z, y, x};
-    return {coordinates<Index>(plane<typename Problem::InDepth>(arguments, at), y, x, first_channel + channel),
+    const Pixel pixel{row.corner.batch, z, y, x};
+    return {coordinates<Index>(plane<typename Problem::InDepth>(arguments, pixel), y, x, first_channel + at.channel),
             plane_inside<Problem>(arguments, z) && row_inside<Problem>(arguments, y) && column_inside<Problem, 1>(arguments, x)};
   }
   template <class A>
