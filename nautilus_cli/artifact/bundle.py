@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -153,4 +153,7 @@ def write(
         written = [(stack.enter_context(beside(place, pieces, mode=mode)), place) for place, pieces, mode in files]
         for temporary, place in written:
             _rename(temporary, place)
+    if beside_path is None:
+        with suppress(OSError):  # of an earlier library of this name; nothing reads it now
+            weights_file.weights_path(output).unlink()
     return Written(manifest=path, weights=beside_path)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import nautilus_cli
+from nautilus_cli.artifact import weights_file
 from nautilus_cli.runtime.library import held_targets
 from tests.e2e.commands import Caller
 from tests.e2e.networks import BATCH, WIDTH, perceptron, saved
@@ -84,6 +85,15 @@ def test_weights_beside_it(model: Path, nautilus: Caller, tmp_path: Path) -> Non
     assert "in libm.weights.safetensors" in said
     (tmp_path / "libm.weights.safetensors").unlink()
     assert "libm.weights.safetensors: No such file" in nautilus("verify", model, library, "--emulated").refused(7)
+
+
+def test_large_weights_go_beside_it(model: Path, nautilus: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights_file, "EXTERNAL_ABOVE_BYTES", 1000)
+    library, beside = tmp_path / "libm.so", tmp_path / "libm.weights.safetensors"
+    nautilus("compile", model, "-o", library, "--target", "emulated").done()
+    assert beside.exists()
+    nautilus("compile", model, "-o", library, "--target", "emulated", "--weights", "internal").done()
+    assert not beside.exists()
 
 
 def test_refuses_a_target_that_is_none_or_twice(model: Path, nautilus: Caller, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ def test_the_manifest_names_the_file(tmp_path, host):
     assert manifest.read(tmp_path / "libmodel.json")["weights_file"] == path.name
     fake_library.write(tmp_path / "libmodel.so", host, fake_library.variant(b"image"))
     assert manifest.read(tmp_path / "libmodel.json")["weights_file"] == ""
+    assert not path.exists()  # what no library needs any more
 
 
 def test_same_input_same_bytes(tmp_path, host):
