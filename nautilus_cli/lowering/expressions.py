@@ -72,10 +72,20 @@ class ExpressionBuilder:
 
     def value(self, value: Value, index_map: IndexMap) -> int:
         """Return the step that is VALUE's element at INDEX_MAP (iteration coordinates to VALUE's row-major linear index)."""
-        key = (value, index_map)
+        key = self._source(value, index_map)
         if key not in self._built:
-            self._built[key] = self._compute(value, index_map)
+            self._built[key] = self._compute(*key)
         return self._built[key]
+
+    def _source(self, value: Value, index_map: IndexMap) -> tuple[Value, IndexMap]:
+        """Follow transparent movement back; a loop, since nothing bounds how much of it a model chains."""
+        while value.constant is None and value not in self._leaves and value not in self._packed and value in self._producers:
+            node = self._producers[value]
+            if not is_transparent(node):
+                break
+            value, inner = step_through(node, value)
+            index_map = compose(index_map, inner)
+        return value, index_map
 
     def constant(self, scalar: float | int | bool, dtype: DType) -> int:
         """Return the step of a scalar."""
@@ -122,9 +132,6 @@ class ExpressionBuilder:
         raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
 
     def _movement(self, node: Node, value: Value, index_map: IndexMap) -> int:
-        if is_transparent(node):
-            operand, inner = step_through(node, value)
-            return self.value(operand, compose(index_map, inner))
         parts = pieces(node, value)
         result: int | None = None
         for piece in reversed(parts):

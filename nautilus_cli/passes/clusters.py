@@ -8,6 +8,12 @@ from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ops.movement import is_transparent, look_through
 
+MOST_NODES = 64
+"""In one kernel. Real chains have a dozen; an endless one would be a kernel that compilers take forever for."""
+
+MOST_OPERANDS = 256
+"""Of all nodes of one kernel together, which bounds the pointers that it takes: its arguments end at 4 KiB, 512 of them."""
+
 
 class Dataflow:
     """The graph seen without its transparent movement: which computing node reads which.
@@ -70,12 +76,14 @@ class Cluster:
         kind: kernel family.
         anchor: the heavy node, or None.
         members: the nodes.
+        operands: of all of them together.
     """
 
     def __init__(self, kind: str, anchor: Node | None, first: Node) -> None:
         self.kind = kind
         self.anchor = anchor
         self.members = [first]
+        self.operands = len(first.inputs)
 
 
 class Clusters:
@@ -94,6 +102,7 @@ class Clusters:
     def add(self, cluster: Cluster, node: Node) -> None:
         """Put NODE, which is free, into CLUSTER."""
         cluster.members.append(node)
+        cluster.operands += len(node.inputs)
         self.of[node] = cluster
 
     def all(self) -> list[Cluster]:
@@ -101,7 +110,9 @@ class Clusters:
         return list(dict.fromkeys(self.of[node] for node in self.flow.computing if node in self.of))
 
     def may_add(self, cluster: Cluster, node: Node) -> bool:
-        """Whether CLUSTER and the free NODE can run as one: no path between them leads through a third kernel."""
+        """Whether CLUSTER and the free NODE can run as one: small enough, and no path between them leads through a third kernel."""
+        if len(cluster.members) >= MOST_NODES or cluster.operands + len(node.inputs) > MOST_OPERANDS:
+            return False
         return not self._path(cluster.members, [node], cluster) and not self._path([node], cluster.members, cluster)
 
     def _path(self, begin: list[Node], goal: list[Node], cluster: Cluster) -> bool:

@@ -14,6 +14,7 @@ from nautilus_cli.passes.remove_identity import remove_identity
 from nautilus_cli.passes.rewriting import apply_rules
 from nautilus_cli.passes.separate_outputs import separate_outputs
 from nautilus_cli.passes.supported import require_supported
+from nautilus_cli.passes.within_limits import within_limits
 
 Pass = Callable[[Graph], Graph]
 
@@ -23,6 +24,7 @@ PASSES: tuple[tuple[Pass, str], ...] = (
     (apply_rules, "scales and biases fold into weights while convolutions still stand alone"),
     (remove_identity, "rules leave multiplications by one and empty movement"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
+    (within_limits, "before anything that puts nodes into kernels"),
     (separate_outputs, "after everything that could make two outputs equal"),
     (materialize, "after identities went, since it inserts some that must stay"),
     (layout, "last on the graph: fusion and lowering read the orders"),
