@@ -136,8 +136,8 @@ def test_compiling_again_without_verifying_drops_the_old_verdict(library: Path, 
 
 def test_result_as_json(model: Path, nautilus: Caller, tmp_path: Path) -> None:
     found = json.loads(nautilus("compile", model, "-o", tmp_path / "libmodel.so", "--target", "emulated", "--json").done().out)
-    assert found["target"] == "emulated"
-    assert (found["kernels"], found["launches"]) == (3, 3)
+    (target,) = found["targets"]
+    assert (target["target"], target["kernels"], target["launches"]) == ("emulated", 3, 3)
     assert found["library_bytes"] == (tmp_path / "libmodel.so").stat().st_size
     assert found["verification"]["match"] is True
 
