@@ -8,9 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.graph import Graph
+from nautilus_cli.ir.graph import Graph, Node
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import HostOnly
+from nautilus_cli.ops.spec import Anchor, HostOnly
+
+WINDOW_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
+MOST_SPATIAL = 3
+"""Depth, height and width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +33,22 @@ class Unsupported:
 
 
 def unsupported(graph: Graph) -> tuple[Unsupported, ...]:
-    """Return the nodes that only the compiler can evaluate, but whose operands it does not know."""
-    found = []
-    for node in graph.nodes:
-        lowering = operators()[node.op].lowering
-        if isinstance(lowering, HostOnly):
-            found.append(Unsupported(", ".join(node.origin) or "a node without a name", node.op, lowering.reason))
-    return tuple(found)
+    """Return the nodes for which there is no kernel."""
+    reasons = ((node, _reason(node)) for node in graph.nodes)
+    return tuple(Unsupported(", ".join(node.origin) or "a node without a name", node.op, why) for node, why in reasons if why is not None)
+
+
+def _reason(node: Node) -> str | None:
+    """Return why NODE cannot be compiled, or None where it can."""
+    lowering = operators()[node.op].lowering
+    if isinstance(lowering, HostOnly):
+        return lowering.reason
+    if isinstance(lowering, Anchor) and any(v is not None for v in node.outputs[lowering.results :]):
+        return "only its first result can be computed, but another one is read"
+    if isinstance(lowering, Anchor) and lowering.family in WINDOW_FAMILIES:
+        spatial = len(next(node.operands()).type.shape) - 2
+        return f"{spatial} spatial dimensions; at most {MOST_SPATIAL} are supported" if spatial > MOST_SPATIAL else None
+    return None
 
 
 def require_supported(graph: Graph) -> Graph:
@@ -48,5 +61,6 @@ def require_supported(graph: Graph) -> Graph:
     if found:
         lines = "; ".join(f"'{u.node}' ({u.op}): {u.reason}" for u in found[:5])
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        raise ModelError(f"{len(found)} nodes are not supported: {lines}{more}.", hint="`nautilus inspect MODEL` lists them all.")
+        count = "1 node is" if len(found) == 1 else f"{len(found)} nodes are"
+        raise ModelError(f"{count} not supported: {lines}{more}.", hint="`nautilus inspect MODEL` lists them all.")
     return graph

@@ -6,6 +6,7 @@ import numpy as np
 
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.passes.channels import is_overflow
 from nautilus_cli.passes.rewriting import Surroundings
 
 
@@ -26,6 +27,8 @@ class MergeBiases:
         assert b.constant is not None and c.constant is not None
         if np.broadcast_shapes(b.constant.shape, c.constant.shape) not in (b.constant.shape, c.constant.shape):
             return "the sum of the constants would be larger than either"
+        if is_overflow(_total(b, c), b.constant.dtype):
+            return "the sum of the constants overflows"
         return add, node
 
     def rewrite(self, node: Node, around: Surroundings, emit: GraphBuilder) -> Value:
@@ -34,8 +37,14 @@ class MergeBiases:
         assert found is not None
         _, x, b, c = found
         assert b.constant is not None and c.constant is not None
-        total = b.constant.astype(np.float64) + c.constant.astype(np.float64)
-        return emit.node("Add", (x, emit.constant(total.astype(b.constant.dtype))))
+        return emit.node("Add", (x, emit.constant(_total(b, c).astype(b.constant.dtype))))
+
+
+def _total(b: Value, c: Value) -> np.ndarray:
+    assert b.constant is not None and c.constant is not None
+    with np.errstate(invalid="ignore"):
+        total: np.ndarray = b.constant.astype(np.float64) + c.constant.astype(np.float64)
+    return total
 
 
 def _parts(node: Node, around: Surroundings) -> tuple[Node, Value, Value, Value] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ops.builder import GraphBuilder
-from nautilus_cli.passes.channels import as_channel_shape, per_channel
+from nautilus_cli.passes.channels import as_channel_shape, is_overflow, per_channel
 from nautilus_cli.passes.rewriting import Surroundings
 
 
@@ -23,8 +23,11 @@ class ScaleBeforeBias:
             return "no operand is a biased convolution that nothing else reads"
         conv, add, bias, scale = found
         shape = next(conv.results()).type.static
-        if per_channel(bias, shape[1], len(shape)) is None or per_channel(scale, shape[1], len(shape)) is None:
+        offsets, factors = per_channel(bias, shape[1], len(shape)), per_channel(scale, shape[1], len(shape))
+        if offsets is None or factors is None:
             return "bias or factor is not a constant of one number a channel"
+        if is_overflow(offsets * factors, next(conv.results()).type.dtype.numpy):
+            return "the scaled bias overflows"
         return conv, add, node
 
     def rewrite(self, node: Node, around: Surroundings, emit: GraphBuilder) -> Value:

@@ -6,8 +6,11 @@ import numpy as np
 
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ops.builder import GraphBuilder
-from nautilus_cli.passes.channels import per_channel
+from nautilus_cli.passes.channels import per_channel, rounded
 from nautilus_cli.passes.rewriting import Surroundings
+
+WIDE_BYTES = 4
+"""Types of at least this size have room for any factor that a trained network has."""
 
 
 class ScaleIntoConv:
@@ -24,11 +27,14 @@ class ScaleIntoConv:
         if found is None:
             return "no operand is a convolution that nothing else reads"
         conv, scale = found
-        if conv.inputs[1] is None or conv.inputs[1].constant is None:
+        weights = conv.inputs[1]
+        if weights is None or weights.constant is None:
             return "the convolution's weights are not constant"
         shape = next(conv.results()).type.static
         if per_channel(scale, shape[1], len(shape)) is None:
             return "the factor is not a constant of one number a channel"
+        if weights.constant.itemsize < WIDE_BYTES and rounded(_scaled(conv, scale), weights.constant.dtype) is None:
+            return f"{weights.type.dtype} cannot hold the scaled weights"
         return conv, node
 
     def rewrite(self, node: Node, around: Surroundings, emit: GraphBuilder) -> Value:
@@ -37,11 +43,18 @@ class ScaleIntoConv:
         assert found is not None
         conv, scale = found
         weights = conv.inputs[1]
-        shape = next(conv.results()).type.static
-        factors = per_channel(scale, shape[1], len(shape))
-        assert weights is not None and weights.constant is not None and factors is not None
-        scaled = weights.constant.astype(np.float64) * factors.reshape((-1,) + (1,) * (weights.constant.ndim - 1))
-        return emit.node("Conv", (conv.inputs[0], emit.constant(scaled.astype(weights.constant.dtype))), conv.attrs)
+        assert weights is not None
+        return emit.node("Conv", (conv.inputs[0], emit.constant(_scaled(conv, scale).astype(weights.type.dtype.numpy))), conv.attrs)
+
+
+def _scaled(conv: Node, scale: Value | None) -> np.ndarray:
+    weights = conv.inputs[1]
+    shape = next(conv.results()).type.static
+    factors = per_channel(scale, shape[1], len(shape))
+    assert weights is not None and weights.constant is not None and factors is not None
+    with np.errstate(invalid="ignore"):
+        scaled: np.ndarray = weights.constant.astype(np.float64) * factors.reshape((-1,) + (1,) * (weights.constant.ndim - 1))
+    return scaled
 
 
 def _parts(node: Node, around: Surroundings) -> tuple[Node, Value | None] | None:

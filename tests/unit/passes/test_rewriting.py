@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.ir.graph import Graph, Node
+from nautilus_cli.ir.types import F16
 from nautilus_cli.passes.decompose import decompose
 from nautilus_cli.passes.rewriting import all_rules, apply_rules, surroundings
 from tests.unit.passes.sketches import Sketch, ops
@@ -74,6 +75,36 @@ def test_constants_merge_only_where_the_sum_is_no_larger(sketch: Sketch) -> None
     graph = sketch.graph([("z", z)])
     assert apply_rules(graph) is graph
     assert reasons(graph, graph.nodes[-1])["merge_biases"] == "the sum of the constants would be larger than either"
+
+
+def half(*numbers: float) -> np.ndarray:
+    """Return fp16 numbers, one a channel."""
+    return np.array(numbers, np.float16).reshape(-1, 1, 1)
+
+
+@pytest.mark.parametrize(("weight", "factor"), [(3e-4, 3e-4), (300.0, 300.0)])
+def test_a_scale_stays_where_half_precision_cannot_hold_the_scaled_weights(weight: float, factor: float) -> None:
+    """Numbers below the normal range have few digits, and those above it none."""
+    s = Sketch(F16)
+    weights = s.constant((s.random.standard_normal((2, 3, 1, 1)) * weight).astype(np.float16))
+    y = s.node("Mul", (s.node("Conv", (s.x(1, 3, 4, 4), weights)), s.constant(half(factor, factor))))
+    graph = decompose(s.graph([("y", y)]))
+    folded = apply_rules(graph)
+    assert list(ops(folded)) == ["Conv", "Mul"]
+    assert reasons(folded, folded.nodes[-1])["scale_into_conv"] == "f16 cannot hold the scaled weights"
+
+
+def test_constants_stay_where_together_they_overflow() -> None:
+    """(x + 60000) + 60000 is finite where x is -60000, and so is (conv(x) + 60000) · 2 where conv(x) is."""
+    s = Sketch(F16)
+    large = s.constant(half(6e4, 1))
+    twice = s.node("Add", (s.node("Add", (s.x(2, 4, 4), large)), large))
+    biased = s.node("Add", (s.node("Conv", (s.x(1, 3, 4, 4, name="image"), s.c(2, 3, 1, 1))), large))
+    graph = decompose(s.graph([("twice", twice), ("scaled", s.node("Mul", (biased, s.constant(half(2, 1)))))]))
+    kept = apply_rules(graph)
+    assert list(ops(kept)) == ["Add", "Add", "Conv", "Add", "Mul"]
+    assert reasons(kept, kept.nodes[1])["merge_biases"] == "the sum of the constants overflows"
+    assert reasons(kept, kept.nodes[-1])["scale_before_bias"] == "the scaled bias overflows"
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
