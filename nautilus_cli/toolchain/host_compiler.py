@@ -206,6 +206,7 @@ def run(compiler: Compiler, arguments: Iterable[str], work: Path, store: Cache) 
     """
     environment = dict(os.environ)
     environment["LC_ALL"] = "C"  # the messages are parsed
+    environment["TMPDIR"] = str(work)  # what a compiler that is stopped leaves goes with the folder
     if compiler.is_zig:  # zig keeps the C and C++ libraries that it builds: beside our own entries, not in the home folder
         environment["ZIG_GLOBAL_CACHE_DIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(store.folder / "zig")
     command = (*compiler.command, *arguments)
