@@ -20,8 +20,9 @@ class Problem(Window):
     """A pooling.
 
     Functors: `X` at (plane, y, x, channel), only inside the image; `Epilogue` at (plane, y, x, channel), whose parameter 0 is the pooled
-    value in the compute type of X. A maximum with a NaN in its window is NaN, as in numpy; ONNX leaves it open, and onnxruntime's answer
-    depends on where in the window it lies.
+    value in the compute type of X, and whose parameter 1, with `has_indices`, is an i64: where in the flattened operand, in ONNX order, the
+    first of the greatest elements lies. A maximum with a NaN in its window is NaN, as in numpy; ONNX leaves it open, and onnxruntime's
+    answer depends on where in the window it lies.
 
     Attributes:
         channels: of an image.
@@ -29,6 +30,8 @@ class Problem(Window):
         combine: `max` or `sum`.
         divisor: `none`; `window` for the taps inside the padded image (count_include_pad); `valid` for those inside the image. Taps beyond
             both, as ceil_mode has them, never count.
+        has_indices: whether the place of each maximum is wanted too.
+        is_column_major: whether those places count along the first spatial dimension first.
         x_storage: type of the image's elements in memory; only sizes vectors.
     """
 
@@ -38,6 +41,8 @@ class Problem(Window):
     pad_back: int = 0
     combine: str
     divisor: str = "none"
+    has_indices: bool = False
+    is_column_major: bool = False
     x_storage: DType = F32
 
 
@@ -52,7 +57,10 @@ class PoolFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        return tuple(strip.violations(problem, problem.channels, schedule))
+        reasons = strip.violations(problem, problem.channels, schedule)
+        if problem.has_indices and problem.combine != "max":
+            reasons.append(f"a {problem.combine} lies nowhere; only a maximum has indices")
+        return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return the schedule of the analytic ranking; always a legal one."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.kernels.pool import Problem
-from nautilus_cli.lowering.expressions import ExpressionBuilder
-from nautilus_cli.lowering.gemm import epilogue_expression
+from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.lowering.windows import image, three, window_fields
@@ -28,14 +28,15 @@ def lower(lowering: Lowering) -> Lowered:
     assert anchor is not None
     x = anchor.inputs[0]
     assert x is not None
-    (result,) = anchor.results()
+    result = next(anchor.results())
     source, target = image(x), image(result)
     attrs: Any = anchor.attrs
     combine, divisor = MODES[anchor.op](attrs)
+    has_indices = any(value is not None for value in anchor.outputs[1:])
     back, bottom, right = three(attrs.pads[len(attrs.kernel_shape) :], 0)
     slots = Slots()
     x_expression = _element(lowering, slots, x)
-    epilogue = epilogue_expression(lowering, slots, result, target.walk)
+    epilogue = _epilogue(lowering, slots, target.walk)
     problem = Problem(
         **window_fields(source, target, attrs),
         channels=source.channels,
@@ -44,9 +45,22 @@ def lower(lowering: Lowering) -> Lowered:
         pad_right=right,
         combine=combine,
         divisor=divisor,
+        has_indices=has_indices,
+        is_column_major=has_indices and attrs.storage_order == 1,
         x_storage=main_storage(x_expression, x.type.dtype),
     )
     return Lowered(family="pool", problem=problem, functors=(("X", x_expression), ("Epilogue", epilogue)), slots=slots)
+
+
+def _epilogue(lowering: Lowering, slots: Slots, walk: IndexMap) -> Expression:
+    """Return the expression that stores the group's outputs: the pooled values are parameter 0, the places of maxima parameter 1."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    leaves = {value: Leaf(number, walk) for number, value in enumerate(anchor.outputs) if value is not None}
+    builder = ExpressionBuilder(lowering.group, slots, leaves)
+    for value in lowering.group.outputs:
+        builder.store(value, walk)
+    return builder.expression()
 
 
 def _element(lowering: Lowering, slots: Slots, x: Value) -> Expression:

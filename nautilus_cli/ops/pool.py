@@ -158,11 +158,9 @@ def _normalise_with(name: str) -> Callable[[Emitter, Any, tuple[Value | None, ..
         )
         if full == attrs:
             return None
-        if not line:
-            return (emitter.node(name, [x], full),)
-        batch, channels, size = x.type.static
-        result = emitter.node(name, [reshape(emitter, x, (batch, channels, 1, size))], full)
-        return (reshape(emitter, result, (batch, channels, *found.results)),)
+        operand = reshape(emitter, x, (*x.type.static[:2], 1, x.type.static[2])) if line else x
+        results = emitter.results(name, [operand], 2 if name == "MaxPool" else 1, full)
+        return tuple(reshape(emitter, result, (*x.type.static[:2], *found.results)) for result in results)
 
     return normalise
 
@@ -199,7 +197,7 @@ def _row(
         name=name,
         infer=_infer_with(allowed),
         evaluate=evaluate,
-        lowering=Anchor("pool", prologue=(0,)),
+        lowering=Anchor("pool", prologue=(0,), results=2 if name == "MaxPool" else 1),
         source=f"ONNX 28, {name}-22",
         attributes=attributes,
         since=since,

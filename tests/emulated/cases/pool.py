@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from nautilus_cli.ir.index_map import from_strides, identity
-from nautilus_cli.ir.types import BF16, F16, F32, F64, I8, DType
+from nautilus_cli.ir.types import BF16, F16, F32, F64, I8, I64, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.pool import FAMILY, Problem
 from nautilus_cli.kernels.strip import Schedule
@@ -74,10 +74,29 @@ def pooled(p: Problem, image: np.ndarray) -> np.ndarray:
     return np.asarray(total / count(p, *margins)[..., None])
 
 
+def places(p: Problem, image: np.ndarray) -> np.ndarray:
+    """Return where in the flattened operand, its channels outermost, each maximum is first met."""
+    size = (p.in_depth, p.in_height, p.in_width)
+    numbers = np.arange(np.prod(size))
+    plane = numbers.reshape(size[::-1]).T if p.is_column_major else numbers.reshape(size)
+    images = np.arange(p.batch * p.channels).reshape(p.batch, 1, 1, 1, p.channels) * plane.size + plane[None, ..., None]
+    found = np.stack(list(taps(p, images.reshape(image.shape), -1)))
+    seen = np.stack(list(taps(p, image, 0)))
+    best = pooled(p, image)
+    is_best = (found >= 0) & ((seen == best) | ((seen != seen) & (best != best)))
+    return np.take_along_axis(found, np.argmax(is_best, axis=0)[None], axis=0)[0]
+
+
 def pool_case(
-    name: str, p: Problem, schedule: Schedule, *, storage: DType = F32, is_fused: bool = False, image: np.ndarray | None = None
+    name: str,
+    p: Problem,
+    schedule: Schedule,
+    *,
+    storage: DType = F32,
+    is_fused: bool = False,
+    image: np.ndarray | None = None,
 ) -> Case:
-    """Return a pooling of slot 0 into slot 1.
+    """Return a pooling of slot 0 into slot 1; the places of maxima go into the last slot.
 
     Args:
         is_fused: the image is x · scale[channel], and the result is multiplied by another such; slots 2 and 3 are the scales.
@@ -96,11 +115,14 @@ def pool_case(
         result = epilogue.apply("mul", result, epilogue.load(3, storage, from_strides(result_shape, (0, 0, 0, 1))))
         buffers += [values(p.channels, storage, 3), values(p.channels, storage, 4)]
     epilogue.store(result, 1, storage, identity(result_shape))
+    if p.has_indices:
+        epilogue.store(epilogue.parameter(1, I64), len(buffers), I64, identity(result_shape))
+        buffers.append(output(int(np.prod(result_shape)), np.int64))
     functors = (("X", x.expression(pixel)), ("Epilogue", epilogue.expression()))
     (seen,) = evaluate(functors[0][1], buffers)
     expected: dict[int, np.ndarray] = {}
     with np.errstate(invalid="ignore"):
-        evaluate(functors[1][1], buffers, [pooled(p, seen)], expected)
+        evaluate(functors[1][1], buffers, [pooled(p, seen), *([places(p, seen)] if p.has_indices else [])], expected)
     request = KernelRequest(family="pool", problem=p, schedule=schedule, functors=functors, pointers=len(buffers))
     is_exact = p.combine == "max" and not is_fused
     tolerances = {} if is_exact else {1: derived(expected[1], terms=p.taps, storage=storage, accumulate=storage.compute)}
@@ -160,6 +182,13 @@ def cases() -> tuple[Case, ...]:
     found.append(pool_case("fused-max", resnet, SCHEDULES["long"], is_fused=True))
     found.append(pool_case("fused-mean", replace(resnet, combine="sum", divisor="valid"), SCHEDULES["pair"], storage=F16, is_fused=True))
     found.append(with_long_indices(pool_case("fused", resnet, SCHEDULES["pair"], is_fused=True)))
+    for schedule_name in names:
+        indexed = replace(problem_of(8, (8, 8), (2, 2), stride=(2, 2)), has_indices=True)
+        found.append(pool_case(f"places-special-{schedule_name}", indexed, SCHEDULES[schedule_name], image=special()))
+        volume = replace(WINDOWS["volume"], has_indices=True, is_column_major=schedule_name in ("pair", "deep"))
+        found.append(pool_case(f"places-volume-{schedule_name}", volume, SCHEDULES[schedule_name], storage=F16))
+    found.append(pool_case("places-fused", replace(resnet, has_indices=True), SCHEDULES["long"], is_fused=True))
+    found.append(pool_case("places-i8", replace(WINDOWS["odd-channels"], has_indices=True), SCHEDULES["single"], storage=I8))
     found.append(pool_case("max-i8", halved, SCHEDULES["deep"], storage=I8))
     found.append(pool_case("max-f64", halved, SCHEDULES["pair"], storage=F64))
     found.append(pool_case("mean-bf16", replace(halved, combine="sum", divisor="window"), SCHEDULES["long"], storage=BF16))

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/pool.cuh>
 
-namespace pool_681784387aaa711e_ {
+namespace pool_382ce645ad4e93ba_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<2, 0>;
 struct Problem {
@@ -31,6 +31,8 @@ struct Problem {
   using PadBottom = Static<0>;
   using PadRight = Static<0>;
   using PadBack = Static<0>;
+  static constexpr bool kHasIndices = false;
+  static constexpr bool kIsColumnMajor = false;
 };
 
 struct Schedule {
@@ -105,11 +107,11 @@ struct Epilogue {
 };
 
 
-}  // namespace pool_681784387aaa711e_
+}  // namespace pool_382ce645ad4e93ba_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_681784387aaa711e_::Schedule::kThreads)
-pool_681784387aaa711e(const NAUTILUS_GRID_CONSTANT pool_681784387aaa711e_::Arguments arguments) {
-  using namespace pool_681784387aaa711e_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_382ce645ad4e93ba_::Schedule::kThreads)
+pool_382ce645ad4e93ba(const NAUTILUS_GRID_CONSTANT pool_382ce645ad4e93ba_::Arguments arguments) {
+  using namespace pool_382ce645ad4e93ba_;
   nautilus::kernels::pool<Problem, Schedule, X, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(pool_681784387aaa711e)
+NAUTILUS_EXPORT(pool_382ce645ad4e93ba)

@@ -47,18 +47,66 @@ NAUTILUS_DEVICE int divisor(const A &arguments, const Pixel &corner) {
   return planes * rows * columns;
 }
 
-// X at (plane, y, x, channel), never outside the image; EPILOGUE at (plane, y, x, channel), its parameter is the pooled value. Padding
-// takes no part in a maximum. Results are in X's type.
+// Where in the flattened operand, which has its channels before its planes, rows and columns, a tap of a window lies: a maximum's index.
+template <class Problem, class A>
+NAUTILUS_DEVICE long long place_of_tap(const A &arguments, const Pixel &corner, int channel, int tap) {
+  constexpr int kWidth = static_cast<int>(Problem::KernelWidth::kValue);
+  constexpr int kHeight = static_cast<int>(Problem::KernelHeight::kValue);
+  const long long depth = static_cast<int>(Problem::InDepth::get(arguments));
+  const long long height = static_cast<int>(Problem::InHeight::get(arguments));
+  const long long width = static_cast<int>(Problem::InWidth::get(arguments));
+  const int z = corner.z + tap / (kHeight * kWidth) * static_cast<int>(Problem::DilationDepth::kValue);
+  const int y = corner.y + tap / kWidth % kHeight * static_cast<int>(Problem::DilationHeight::kValue);
+  const int x = corner.x + tap % kWidth * static_cast<int>(Problem::DilationWidth::kValue);
+  long long place = -1;  // a window whose taps all lie in the padding has no maximum
+  if (tap >= 0) place = Problem::kIsColumnMajor ? (x * height + y) * depth + z : (z * height + y) * width + x;
+  const long long image = static_cast<long long>(corner.batch) * static_cast<int>(Problem::Channels::get(arguments)) + channel;
+  return image * (depth * height * width) + place;
+}
+
+// Maxima and where they lie, of a strip; of equal ones the first, and NaN above all.
 template <class Problem, class Schedule, class X, class Epilogue, class A>
-NAUTILUS_DEVICE void pool(const A &arguments) {
+NAUTILUS_DEVICE void pool_places(const A &arguments, const Strip<Problem, Schedule> &strip) {
+  using T = typename X::Result;
+  constexpr int kVector = Schedule::kVector;
+  constexpr int kPixels = Schedule::kPixels;
+  const Pixel corner = window_corner<Problem>(strip.output);
+  Vector<T, kVector> pooled[kPixels];
+  Vector<int, kVector> taps[kPixels];
+  NAUTILUS_UNROLL
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    pooled[pixel] = splat<kVector>(Max::template identity<T>());
+    taps[pixel] = splat<kVector>(-1);
+  }
+  for_each_tap<Problem, X, kVector, kPixels>(arguments, corner, strip.channel, [&](int pixel, int tap, const auto &values, bool is_inside) {
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kVector; ++lane) {
+      const T value = values[lane], most = pooled[pixel][lane];
+      const bool is_greater = taps[pixel][lane] < 0 || value > most || (value != value && most == most);
+      if (is_inside && is_greater) {
+        pooled[pixel][lane] = value;
+        taps[pixel][lane] = tap;
+      }
+    }
+  });
+  Vector<long long, kVector> places[kPixels];
+  NAUTILUS_UNROLL
+  for (int pixel = 0; pixel < kPixels; ++pixel) {
+    const Pixel own{corner.batch, corner.z, corner.y, corner.x + pixel * static_cast<int>(Problem::StrideWidth::kValue)};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kVector; ++lane) places[pixel][lane] = place_of_tap<Problem>(arguments, own, strip.channel + lane, taps[pixel][lane]);
+  }
+  device::dependency_trigger();
+  finish_strip<Problem, Epilogue, kVector, kPixels>(arguments, strip.output, strip.channel, pooled, places);
+}
+
+// Sums or maxima of a strip, divided or not.
+template <class Problem, class Schedule, class X, class Epilogue, class A>
+NAUTILUS_DEVICE void pool_values(const A &arguments, const Strip<Problem, Schedule> &strip) {
   using T = typename X::Result;
   using Combine = typename Problem::Combine;
   constexpr int kVector = Schedule::kVector;
   constexpr int kPixels = Schedule::kPixels;
-
-  const Strip<Problem, Schedule> strip(arguments, static_cast<int>(Problem::Channels::get(arguments)), device::thread_index().x);
-  device::dependency_wait();
-  if (!strip.is_inside) return;
   Vector<T, kVector> pooled[kPixels];
   NAUTILUS_UNROLL
   for (int pixel = 0; pixel < kPixels; ++pixel) pooled[pixel] = splat<kVector>(Combine::template identity<T>());
@@ -80,6 +128,21 @@ NAUTILUS_DEVICE void pool(const A &arguments) {
   }
   device::dependency_trigger();
   finish_strip<Problem, Epilogue, kVector, kPixels>(arguments, strip.output, strip.channel, pooled);
+}
+
+// X at (plane, y, x, channel), never outside the image; EPILOGUE at (plane, y, x, channel), its parameter is the pooled value, and the
+// second one, where it is wanted, the place of a maximum, the first of equal ones. Padding takes no part in a maximum. Results are in X's
+// type.
+template <class Problem, class Schedule, class X, class Epilogue, class A>
+NAUTILUS_DEVICE void pool(const A &arguments) {
+  const Strip<Problem, Schedule> strip(arguments, static_cast<int>(Problem::Channels::get(arguments)), device::thread_index().x);
+  device::dependency_wait();
+  if (!strip.is_inside) return;
+  if constexpr (Problem::kHasIndices) {
+    pool_places<Problem, Schedule, X, Epilogue>(arguments, strip);
+  } else {
+    pool_values<Problem, Schedule, X, Epilogue>(arguments, strip);
+  }
 }
 
 }  // namespace kernels

@@ -187,9 +187,9 @@ NAUTILUS_DEVICE void for_each_tap(const A &arguments, const Pixel &corner, int c
   }
 }
 
-// Hands the results of a strip to the epilogue: all reads are issued before the first store.
-template <class Problem, class Epilogue, int kVector, int kPixels, class T, class A>
-NAUTILUS_DEVICE void finish_strip(const A &arguments, const Pixel &first, int channel, const Vector<T, kVector> (&results)[kPixels]) {
+// Hands the results of a strip, arrays of a vector for each pixel, to the epilogue: all reads are issued before the first store.
+template <class Problem, class Epilogue, int kVector, int kPixels, class A, class... Results>
+NAUTILUS_DEVICE void finish_strip(const A &arguments, const Pixel &first, int channel, const Results &...results) {
   using Index = typename Problem::Index;
   const int out_width = Problem::OutWidth::get(arguments);
   const int out_plane = plane<typename Problem::OutDepth>(arguments, first);
@@ -204,7 +204,7 @@ NAUTILUS_DEVICE void finish_strip(const A &arguments, const Pixel &first, int ch
   for (int pixel = 0; pixel < kPixels; ++pixel) {
     if (first.x + pixel < out_width) {
       Epilogue::template compute<kVector>(arguments, coordinates<Index>(out_plane, first.y, first.x + pixel, channel), inputs[pixel],
-                                          results[pixel]);
+                                          results[pixel]...);
     }
   }
 }
