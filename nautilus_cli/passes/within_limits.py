@@ -15,15 +15,10 @@ from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Pointwise
 from nautilus_cli.passes.copies import copy_node
 
-MOST_OPERANDS = 64
-"""Of a Sum, Max or Min. A kernel takes a pointer for each, and its arguments end at 4 KiB.
-
-Source: CUDA C++ Programming Guide 12.0, Technical Specifications per Compute Capability.
-"""
-
-MOST_JOINED = 32
-"""Of a Concat: of each element, its kernel asks every operand whether the element is its own, and g++ 12 takes 2.6 s for 16 of them,
-19 s for 64. Dense blocks of real models join up to 48, and then are copied twice."""
+MOST_OPERANDS = 32
+"""Of one node. A kernel takes a pointer for each, and compilers' time grows faster than their number: of each element, the kernel of a
+Concat asks every operand whether the element is its own, and g++ 12 takes 2.6 s for 16 of them, 19 s for 64. Dense blocks of real models
+join up to 48, and then are copied twice."""
 
 MOST_MOVES = 32
 """Transposes, reshapes and the like in a row that a load looks through; real models chain six. Their index arithmetic adds up."""
@@ -38,11 +33,13 @@ def _split_wide(graph: Graph) -> Graph:
     """Write a wide Concat as a tree, and a wide Sum, Max or Min as a chain, which keeps the order of its additions."""
     replaced: dict[Node, tuple[Node, ...]] = {}
     for node in graph.nodes:
+        if len(node.inputs) <= MOST_OPERANDS:
+            continue
         emit = GraphBuilder(origin=node.origin)
         lowering = operators()[node.op].lowering
-        if node.op == "Concat" and len(node.inputs) > MOST_JOINED:
+        if node.op == "Concat":
             result = _tree(node, emit)
-        elif isinstance(lowering, Pointwise) and lowering.fold and len(node.inputs) > MOST_OPERANDS:
+        elif isinstance(lowering, Pointwise) and lowering.fold:
             result = _chain(node, emit)
         else:
             continue
@@ -53,8 +50,8 @@ def _split_wide(graph: Graph) -> Graph:
 def _tree(node: Node, emit: GraphBuilder) -> Value:
     """Join groups of operands until one group is left."""
     values = list(node.operands())
-    while len(values) > MOST_JOINED:
-        groups = [values[i : i + MOST_JOINED] for i in range(0, len(values), MOST_JOINED)]
+    while len(values) > MOST_OPERANDS:
+        groups = [values[i : i + MOST_OPERANDS] for i in range(0, len(values), MOST_OPERANDS)]
         values = [emit.node(node.op, group, node.attrs) for group in groups]
     return emit.node(node.op, values, node.attrs)
 
