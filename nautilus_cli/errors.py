@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar
 
+_LONGEST_NAME = 80
+
 
 class NautilusError(Exception):
     """An error meant for the user: shown as one paragraph, never as a traceback.
@@ -82,5 +84,11 @@ class Interrupted(NautilusError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a sentence that lists the known names nearest to NAME, or all of them when few."""
     known = sorted(known)
-    close = get_close_matches(name, known, n=3, cutoff=0.5) or known[:8]
-    return f"Known: {', '.join(close)}." if close else "None is known."
+    # Of an endless name nothing is near, and looking would take forever.
+    close = (get_close_matches(name, known, n=3, cutoff=0.5) if len(name) <= _LONGEST_NAME else []) or known[:8]
+    return f"Known: {', '.join(map(shortened, close))}." if close else "None is known."
+
+
+def shortened(text: str, longest: int = _LONGEST_NAME) -> str:
+    """Return TEXT, cut where it is longer than a message should be."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

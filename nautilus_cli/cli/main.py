@@ -14,7 +14,7 @@ import click
 from nautilus_cli import __version__
 from nautilus_cli.cli.settings import Settings, common_options
 from nautilus_cli.cli.text import printable
-from nautilus_cli.errors import FileError, InternalError, Interrupted, NautilusError, UsageError
+from nautilus_cli.errors import DeviceError, FileError, InternalError, Interrupted, NautilusError, UsageError, shortened
 
 SUBCOMMANDS = {
     "compile": "nautilus_cli.cli.compile",
@@ -33,6 +33,9 @@ _READER_LEFT = 128 + 13
 
 _NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group without a subcommand; its message is the help."""
+
+_LONGEST_MESSAGE = 600
+"""What a model holds may be endless: a list of axes, a name. A hint stays whole, since it may be there to be pasted."""
 
 _EPILOG = (
     "Exit codes: 0 done, 2 usage, 3 invalid or unsupported model, 4 toolchain, 5 device, 6 verification, 7 files, 70 internal, "
@@ -101,12 +104,17 @@ def as_nautilus_error(error: BaseException) -> NautilusError:
         return UsageError(error.format_message(), hint=f"See '{command} --help'.")
     if isinstance(error, click.ClickException):
         return UsageError(error.format_message())
-    if isinstance(error, OSError) and error.filename is not None:
-        return FileError(f"{error.strerror}.", where=os.fsdecode(error.filename))
+    if isinstance(error, MemoryError):
+        said = f"memory ran out: {error}".rstrip(": .")
+        return DeviceError(f"{said}.", hint="This machine has too little of it for the model, or --no-verify may do with less.")
+    if isinstance(error, OSError) and error.errno is not None:
+        return FileError(f"{error.strerror}.", where=None if error.filename is None else os.fsdecode(error.filename))
     said = f"{type(error).__name__}: {error}".rstrip(". ")
     return InternalError(f"{said}.", where="internal error", hint="Please report it with the output of --debug.")
 
 
 def paragraph(error: NautilusError) -> str:
-    """Return an error's text without line breaks, and without anything that drives a terminal."""
-    return printable(" ".join(str(error).splitlines()))
+    """Return an error's text without line breaks, without anything that drives a terminal, and short enough to be read."""
+    where = None if error.where is None else shortened(error.where, _LONGEST_MESSAGE)
+    shown = NautilusError(shortened(error.message, _LONGEST_MESSAGE), where=where, hint=error.hint)
+    return printable(" ".join(str(shown).splitlines()))

@@ -9,7 +9,7 @@ import click
 
 from nautilus_cli.cli.result_types import Comparison, CompiledTarget, CompileResult, GroupResult, InspectResult, TuneResult, VerifyResult
 from nautilus_cli.cli.settings import Settings
-from nautilus_cli.cli.text import printable, size, table, to_json
+from nautilus_cli.cli.text import counted, printable, size, table, to_json
 from nautilus_cli.errors import VerificationError
 
 
@@ -141,7 +141,7 @@ def show_compilation(result: CompileResult, as_json: bool) -> None:
     else:
         click.echo(
             f"{printable(str(result.library))}: {size(result.library_bytes)} for {first.target}, "
-            f"{first.kernels} kernels in {first.launches} launches, "
+            f"{counted(first.kernels, 'kernel')} in {counted(first.launches, 'launch')}, "
             f"weights {size(result.weight_bytes)}, workspace {size(first.arena_bytes)}"
         )
     if result.weights:
@@ -152,7 +152,7 @@ def show_compilation(result: CompileResult, as_json: bool) -> None:
 
 
 def _target_text(found: CompiledTarget) -> str:
-    return f"{found.kernels} kernels in {found.launches} launches, workspace {size(found.arena_bytes)}"
+    return f"{counted(found.kernels, 'kernel')} in {counted(found.launches, 'launch')}, workspace {size(found.arena_bytes)}"
 
 
 def compilation_data(result: CompileResult) -> dict[str, Any]:

@@ -35,6 +35,12 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things, for example `1 launch` or `3 launches`."""
+    plural = "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
 def size(count_bytes: int) -> str:
     """Return a size for people, for example `1.5 MB` (10^6 bytes)."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
-from nautilus_cli.errors import ModelError, UsageError, nearest
+from nautilus_cli.errors import ModelError, UsageError, nearest, shortened
 from nautilus_cli.frontend.bindings import bound_array
 from nautilus_cli.frontend.tensors import element_type
 from nautilus_cli.ir.names import quoted
@@ -32,7 +32,7 @@ class Declared:
     dims: tuple[int | Sym, ...] | None
 
     def __str__(self) -> str:
-        dims = "of any shape" if self.dims is None else f"[{', '.join(map(str, self.dims))}]"
+        dims = "of any shape" if self.dims is None else f"[{', '.join(shortened(str(dim)) for dim in self.dims)}]"
         return f"{quoted(self.name)} {dims}"
 
 
@@ -148,7 +148,7 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
             known, source = sizes.setdefault(dim, (size, input_.name))
             if known != size:
                 raise UsageError(
-                    f"{given} makes dimension '{dim}' {size}; input {quoted(source)} makes it {known}",
+                    f"{given} makes dimension '{shortened(str(dim))}' {size}; input {quoted(source)} makes it {known}",
                     where=where,
                     hint="One name of a dimension is one size.",
                 )

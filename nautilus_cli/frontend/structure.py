@@ -13,10 +13,10 @@ from nautilus_cli.ir.names import quoted
 
 
 def check_names(model: ModelProto) -> None:
-    """Check that every name is text: protobuf hands out bytes where one is not UTF-8.
+    """Check that every name is text: protobuf hands out bytes where one is not UTF-8; and that C can hold those of inputs and outputs.
 
     Raises:
-        ModelError: one is not.
+        ModelError: one is not, or cannot be held.
     """
     graphs = [model.graph]
     functions: Iterable[FunctionProto] = model.functions
@@ -38,6 +38,10 @@ def check_names(model: ModelProto) -> None:
                 if attribute.type == AttributeProto.GRAPH:
                     graphs.append(attribute.g)
                     bodies.append(attribute.g.node)
+    for role, values in (("input", model.graph.input), ("output", model.graph.output)):
+        for value in values:
+            if "\0" in value.name:
+                raise ModelError("its name holds a NUL character, at which C ends a name", where=f"{role} {quoted(value.name)}")
 
 
 def ordered(nodes: Sequence[NodeProto], outer: set[str]) -> list[tuple[int, NodeProto]]:

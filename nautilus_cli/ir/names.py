@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-_LONGEST = 80
+from nautilus_cli.errors import shortened
 
 
 def quoted(name: str) -> str:
     """Return a name in quotes, control characters escaped and an endless one cut."""
-    return repr(name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…")
+    return repr(shortened(name))

@@ -57,6 +57,27 @@ def test_an_error_is_a_paragraph_and_its_code(kind: type[errors.NautilusError], 
     assert done.err == "error: node 'conv1': the shape is unknown. Pass --shape.\n"
 
 
+def test_an_endless_message_is_cut_and_its_hint_stays(run: Run, answer) -> None:
+    answer("compile", errors.ModelError("perm is " + "1, " * 10**6, where="n" * 10**6, hint="Pass " + "--shape x=1 " * 1000))
+    done = run("compile", "m.onnx", "-o", "libm.so")
+    message, hint = done.err.split("…. Pass ")
+    assert len(message) < 2000
+    assert hint == "--shape x=1 " * 1000 + "\n"
+
+
+def test_memory_that_runs_out_is_not_our_mistake(run: Run, answer) -> None:
+    answer("compile", MemoryError("Unable to allocate 64.0 GiB"))
+    done = run("compile", "m.onnx", "-o", "libm.so")
+    assert (done.code, done.out) == (5, "")
+    assert "memory ran out: Unable to allocate 64.0 GiB." in done.err
+
+
+def test_a_full_disk_is_an_error_of_files(run: Run, answer) -> None:
+    answer("compile", OSError(28, "No space left on device"))
+    done = run("compile", "m.onnx", "-o", "libm.so")
+    assert (done.code, done.err) == (7, "error: No space left on device.\n")
+
+
 def test_a_name_cannot_drive_the_terminal_or_break_the_paragraph(run: Run, answer) -> None:
     answer("compile", errors.ModelError("is unknown.", where="node '\x1b[2J\nerror: \x07'"))
     done = run("compile", "m.onnx", "-o", "libm.so")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nautilus_cli.cli.text import printable, size, table, to_json
+from nautilus_cli.cli.text import counted, printable, size, table, to_json
 
 
 @given(st.text())
@@ -39,3 +39,12 @@ def test_json_is_sorted_and_finite() -> None:
     data = {"b": (1, 2.5, math.nan), "a": Path("x"), "c": {"d": -math.inf, "e": True}}
     assert json.loads(to_json(data)) == {"a": "x", "b": [1, 2.5, None], "c": {"d": None, "e": True}}
     assert list(json.loads(to_json(data))) == ["a", "b", "c"]
+
+
+def test_counts_are_grammatical() -> None:
+    assert [counted(n, noun) for n, noun in ((1, "kernel"), (0, "kernel"), (1, "launch"), (2, "launch"))] == [
+        "1 kernel",
+        "0 kernels",
+        "1 launch",
+        "2 launches",
+    ]

@@ -192,3 +192,8 @@ def test_text_that_does_not_fit(dtype: DType, shape: tuple[int, ...], text: str,
 
 def test_empty_graph_has_no_inputs() -> None:
     assert resolve_inputs(GraphProto(), {}, {}).types == {}
+
+
+def test_endless_names_are_cut() -> None:
+    assert len(refused(ModelError, tensor_input("x", "n" * 10**6))) < 1000
+    assert len(refused(UsageError, tensor_input("x" * 10**6, 3), **{"z" * 10**6: (1,)})) < 1000

@@ -99,3 +99,11 @@ def test_name_that_is_no_text(field: str) -> None:
         setattr(item, field, marker)
     broken = ModelProto.FromString(data.SerializeToString().replace(marker.encode(), b"\xff" * len(marker)))
     assert "is not UTF-8" in refused(broken)
+
+
+@pytest.mark.parametrize("role", ["input", "output"])
+def test_name_that_c_would_cut(role: str) -> None:
+    proto = model([node("Relu", ["x"], ["y"])], [tensor_input("x", 3)], [output("y")])
+    names = proto.graph.node[0].input if role == "input" else proto.graph.node[0].output
+    names[0] = getattr(proto.graph, role)[0].name = "a\0b"
+    assert f"{role} 'a\\x00b': its name holds a NUL character" in refused(proto)
