@@ -16,6 +16,7 @@ from nautilus_cli.ops.spec import Decompose
 
 def decompose(graph: Graph) -> Graph:
     """Expand until nothing is left to expand; the results stay the same values, so their provenance stays too."""
+    graph = prune(graph)  # a result that nobody reads is no reason to leave a node as it is
     while True:
         replaced: dict[Node, tuple[Node, ...]] = {}
         renamed: dict[Value, Value] = {}
@@ -30,8 +31,8 @@ def decompose(graph: Graph) -> Graph:
             if results is not None and all(v is None for v in node.outputs[len(results) :]):
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:
-            return prune(graph)
-        graph = substitute(graph, values=renamed, nodes=replaced)
+            return graph
+        graph = prune(substitute(graph, values=renamed, nodes=replaced))
 
 
 def _keep_results(node: Node, nodes: tuple[Node, ...], results: tuple[Value | None, ...], renamed: dict[Value, Value]) -> tuple[Node, ...]:

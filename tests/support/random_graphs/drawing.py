@@ -397,7 +397,7 @@ class Drawing:
         if op not in _SUMS:
             return
         arrays = [None if v is None else self.truth[v] for v in operands]
-        grid = sum(_grid(a) for a in arrays[: 2 if op in ("MatMul", "Gemm", "Conv", "Einsum") else 1] if a is not None)
+        grid = sum(_grid(a) for a in arrays[: 2 if op in ("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum") else 1] if a is not None)
         wide = [np.abs(a.astype(np.float64)) if a is not None and dtype_of(a).is_float else a for a in arrays]
         (total, *_) = evaluate_operator(operators()[op], attrs, wide, 1)
         if op in ("ReduceMean", "AveragePool", "GlobalAveragePool"):
@@ -408,7 +408,7 @@ class Drawing:
 
 
 _SUM_NAMES = """
-MatMul Gemm Conv Einsum CumSum ReduceSum ReduceMean ReduceL1 ReduceSumSquare ReduceProd AveragePool GlobalAveragePool Sum Mean
+MatMul Gemm Conv ConvTranspose Einsum CumSum ReduceSum ReduceMean ReduceL1 ReduceSumSquare ReduceProd AveragePool GlobalAveragePool Sum Mean
 """
 _SUMS = frozenset(_SUM_NAMES.split())
 

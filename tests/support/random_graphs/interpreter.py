@@ -170,33 +170,73 @@ class _Launch:
 
     def conv(self, problem: Any) -> None:
         p = problem
-        x = self.matrix("X", (p.batch, p.in_height, p.in_width, p.groups * p.in_channels))
-        taps = p.kernel_height * p.kernel_width
+        x = self.image(p, p.groups * p.in_channels)
+        taps = p.kernel_depth * p.kernel_height * p.kernel_width
         w = self.matrix("Weight", (p.groups * p.out_channels, taps * p.in_channels))
         kind = p.accumulate.numpy
-        x, w = x.astype(kind), w.astype(kind)
-        seen, _ = _windows(p, x, 0)
-        seen = seen.reshape(*seen.shape[:3], taps, p.groups, p.in_channels)
-        w = w.reshape(p.groups, p.out_channels, taps, p.in_channels)
-        result = np.einsum("byxtgc,gotc->byxgo", seen, w).reshape(p.batch, p.out_height, p.out_width, p.groups * p.out_channels)
-        self.evaluate(self.functors["Epilogue"], result.shape, [result.astype(kind)])
+        seen = _windows(p, x.astype(kind), 0)
+        seen = seen.reshape(-1, taps, p.groups, p.in_channels)
+        result = np.einsum("mtgc,gotc->mgo", seen, w.astype(kind).reshape(p.groups, p.out_channels, taps, p.in_channels))
+        self.finish_image(p, [result], p.groups * p.out_channels)
 
     depthwise = conv
 
+    def conv_transpose(self, problem: Any) -> None:
+        p = problem
+        kind = p.accumulate.numpy
+        x = self.image(p, p.groups * p.in_channels).astype(kind)
+        firsts, numbers = prod(p.steps), prod(p.class_taps)
+        w = self.matrix("Weight", (p.groups * p.out_channels, firsts, numbers * p.in_channels)).astype(kind)
+        w = w.reshape(p.groups, p.out_channels, *p.steps, *p.class_taps, p.in_channels)
+        pads, dilations = _three(p, "pad"), _three(p, "dilation")
+        inputs, outputs, kernel = _three(p, "in"), _three(p, "out"), _three(p, "kernel")
+        reach = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(inputs, p.strides, kernel, dilations, strict=True)]
+        size = [max(r, b + o) for r, b, o in zip(reach, pads, outputs, strict=True)]
+        result = np.zeros((p.batch, *size, p.groups, p.out_channels), kind)
+        grouped = x.reshape(*x.shape[:4], p.groups, p.in_channels)
+        for tap in np.ndindex(*kernel):
+            first = tuple(t % step for t, step in zip(tap, p.steps, strict=True))
+            number = tuple(t // step for t, step in zip(tap, p.steps, strict=True))
+            weights = w[(slice(None), slice(None), *first, *number)]
+            places = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in zip(tap, dilations, inputs, p.strides, strict=True))
+            result[(slice(None), *places)] += np.einsum("bzyxgc,goc->bzyxgo", grouped, weights)
+        cut = tuple(slice(b, b + o) for b, o in zip(pads, outputs, strict=True))
+        self.finish_image(p, [result[(slice(None), *cut)]], p.groups * p.out_channels)
+
     def pool(self, problem: Any) -> None:
         p = problem
-        x = self.matrix("X", (p.batch, p.in_height, p.in_width, p.channels))
+        x = self.image(p, p.channels)
         lowest = 0 if p.combine == "sum" else -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-        seen, _ = _windows(p, x, lowest)
-        result = seen.max(axis=3) if p.combine == "max" else seen.sum(axis=3, dtype=x.dtype)
+        seen = _windows(p, x, lowest)
+        result = seen.max(axis=1) if p.combine == "max" else seen.sum(axis=1, dtype=x.dtype)
         if p.divisor != "none":
-            inner = np.ones((1, p.in_height, p.in_width, 1))
-            if p.divisor == "window":
-                _, counts = _windows(p, inner, 0, widen=True)
-            else:
-                counts, _ = _windows(p, inner, 0)
-            result = result / counts.sum(axis=3).astype(x.dtype)
-        self.evaluate(self.functors["Epilogue"], result.shape, [result.astype(x.dtype)])
+            ones = np.ones((p.batch, *_three(p, "in"), 1))
+            after = (p.pad_back, p.pad_bottom, p.pad_right) if p.divisor == "window" else None
+            result = result / _windows(p, ones, 0, after=after).sum(axis=1).astype(x.dtype)
+        results = [result.astype(x.dtype)]
+        if getattr(p, "has_indices", False):
+            shape = (p.batch, *_three(p, "in"), p.channels)
+            batch, z, y, across, channel = np.indices(shape)
+            extents = (p.batch, p.channels, *_three(p, "in"))
+            place = (z, y, across)
+            if p.is_column_major:  # along the first dimension first; one of extent 1 does not count
+                extents, place = (*extents[:2], *extents[:1:-1]), place[::-1]
+            numbers = np.ravel_multi_index((batch, channel, *place), extents)
+            is_greatest = (seen == result[:, None]) | (np.isnan(seen) if seen.dtype.kind == "f" else False)
+            known = _windows(p, numbers, -1)
+            first = np.argmax(is_greatest & (known >= 0), axis=1)
+            results.append(np.take_along_axis(known, first[:, None], 1)[:, 0])
+        self.finish_image(p, results, p.channels)
+
+    def image(self, p: Any, channels: int) -> Array:
+        """Return X as [batch, depth, height, width, channels]."""
+        inputs = _three(p, "in")
+        return self.matrix("X", (p.batch * inputs[0], *inputs[1:], channels)).reshape(p.batch, *inputs, channels)
+
+    def finish_image(self, p: Any, results: Sequence[Array], channels: int) -> None:
+        """Hand pixels to the epilogue."""
+        extents = (p.batch * p.out_depth, p.out_height, p.out_width, channels)
+        self.evaluate(self.functors["Epilogue"], extents, [r.reshape(extents) for r in results])
 
     def gather(self, problem: Any) -> None:
         p = problem
@@ -295,7 +335,7 @@ class _Launch:
             if not isinstance(step, Inside) and value.dtype != step.dtype.numpy:
                 raise InterpreterError(f"{step} gives {value.dtype}")
             values.append(value)
-        for store in expression.stores:
+        for store in expression.stores if prod(extents) else ():
             offsets, valid = _offsets(store.map, extents)
             space = self.spaces[store.slot]
             if not valid.all() or space is None or not space.is_writable:
@@ -334,26 +374,28 @@ def _offsets(index_map: IndexMap, extents: tuple[int, ...]) -> tuple[Array, Arra
     return index_map.offsets()
 
 
-def _windows(p: Any, x: Array, fill: float, *, widen: bool = False) -> tuple[Array, Array]:
-    """Return [batch, out height, out width, taps, channels] of X, and of ones that reach into the padding where WIDEN."""
-    reach_y = (p.out_height - 1) * p.stride_height + (p.kernel_height - 1) * p.dilation_height + 1
-    reach_x = (p.out_width - 1) * p.stride_width + (p.kernel_width - 1) * p.dilation_width + 1
-    height, width = max(reach_y, p.pad_top + p.in_height), max(reach_x, p.pad_left + p.in_width)
-    image = np.full((x.shape[0], height, width, x.shape[3]), fill, x.dtype)
-    image[:, p.pad_top : p.pad_top + p.in_height, p.pad_left : p.pad_left + p.in_width] = x
-    ones = np.zeros((1, height, width, 1))
-    if widen:
-        ones[:, : p.pad_top + p.in_height + p.pad_bottom, : p.pad_left + p.in_width + p.pad_right] = 1
+def _three(p: Any, name: str) -> tuple[int, int, int]:
+    """Return the numbers of a window along depth, height and width."""
+    names = ("front", "top", "left") if name == "pad" else ("depth", "height", "width")
+    depth, height, width = (getattr(p, f"{name}_{along}") for along in names)
+    return depth, height, width
+
+
+def _windows(p: Any, x: Array, fill: float, *, after: tuple[int, int, int] | None = None) -> Array:
+    """Return [pixels, taps, channels] of X, with FILL outside; where AFTER is given, the padding holds ones too."""
+    inputs, outputs, kernel = _three(p, "in"), _three(p, "out"), _three(p, "kernel")
+    strides, dilations, pads = _three(p, "stride"), _three(p, "dilation"), _three(p, "pad")
+    reach = [(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in zip(outputs, strides, kernel, dilations, strict=True)]
+    size = [max(r, b + n) for r, b, n in zip(reach, pads, inputs, strict=True)]
+    image = np.full((x.shape[0], *size, x.shape[4]), fill, x.dtype)
+    image[(slice(None), *(slice(b, b + n) for b, n in zip(pads, inputs, strict=True)))] = x
+    if after is not None:
+        image[(slice(None), *(slice(0, b + n + a) for b, n, a in zip(pads, inputs, after, strict=True)))] = 1
     found = []
-    for source in (image, ones):
-        taps = []
-        for r in range(p.kernel_height):
-            for s in range(p.kernel_width):
-                y, z = r * p.dilation_height, s * p.dilation_width
-                seen = source[:, y : y + reach_y : p.stride_height, z : z + reach_x : p.stride_width]
-                taps.append(seen[:, : p.out_height, : p.out_width])
-        found.append(np.stack(taps, axis=3))
-    return found[0], found[1]
+    for tap in np.ndindex(*kernel):
+        places = (slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, o, s in zip(tap, dilations, outputs, strides, strict=True))
+        found.append(image[(slice(None), *places)].reshape(-1, x.shape[4]))
+    return np.stack(found, axis=1)
 
 
 def _ascending(row: Array, *, is_reversed: bool = False) -> Array:

@@ -392,8 +392,8 @@ def _window(d: Drawing, space: tuple[int, ...], *, most_pad: int | None = None) 
 
 
 def conv(d: Drawing) -> None:
-    """One or two spatial dimensions, groups, depthwise, weights of any kind."""
-    x = d.ranked(3, 4)
+    """One to three spatial dimensions, groups, depthwise, weights of any kind."""
+    x = d.ranked(3, 5 if d.chance(0.3) else 4)
     _, channels, *space = x.type.static
     if not channels:
         raise RejectedError("no channels")
@@ -418,7 +418,7 @@ def conv(d: Drawing) -> None:
 
 def pool(d: Drawing) -> None:
     """Maximum, average and power pools, with every attribute."""
-    x = d.ranked(3, 4)
+    x = d.ranked(3, 5 if d.chance(0.3) else 4)
     op = d.choose(["MaxPool", "MaxPool", "AveragePool", "AveragePool", "LpPool"])
     kernel, numbers = _window(d, x.type.static[2:])
     if d.chance(0.4):
@@ -427,7 +427,34 @@ def pool(d: Drawing) -> None:
         numbers["count_include_pad"] = 1
     if op == "LpPool":
         numbers["p"] = d.integer(1, 3)
-    d.apply(op, [x], kernel_shape=kernel, **numbers)
+    outputs = 2 if op == "MaxPool" and d.chance(0.25) else 1
+    d.apply_all(op, [x], outputs=outputs, kernel_shape=kernel, **numbers)
+
+
+def conv_transpose(d: Drawing) -> None:
+    """With strides, padding on either side of the result, and output padding."""
+    x = d.ranked(3, 4)
+    _, channels, *space = x.type.static
+    if not channels:
+        raise RejectedError("no channels")
+    group = d.choose([1, 1, channels, gcd(channels, 2)])
+    out = d.choose([1, 2, 3, 4])
+    kernel = tuple(d.integer(1, 4) for _ in space)
+    strides = tuple(d.choose([1, 2, 2, 3]) for _ in space)
+    numbers: dict[str, object] = {"strides": strides}
+    if d.chance(0.3):
+        numbers["dilations"] = tuple(d.choose([1, 2]) for _ in space)
+    if d.chance(0.5):
+        numbers["pads"] = tuple(d.integer(0, k - 1) for k in (*kernel, *kernel))
+    if d.chance(0.3):
+        numbers["output_padding"] = tuple(d.integer(0, s - 1) for s in strides)
+    if x.type.elements * prod(kernel) * out > MOST_PRODUCTS:
+        raise RejectedError("too large")
+    w = d.like((channels, out, *kernel), x.type.dtype, constant=0.75)
+    b = [d.like((out * group,), x.type.dtype, constant=0.8)] if d.chance(0.4) else []
+    y = d.apply("ConvTranspose", [x, w, *b], group=group, **numbers)
+    if d.chance(0.4):
+        d.apply("Relu", [y])
 
 
 def global_pool(d: Drawing) -> None:
@@ -659,6 +686,7 @@ STEPS: tuple[tuple[float, Callable[[Drawing], None]], ...] = (
     (1.0, gemm),
     (3.0, conv),
     (1.5, pool),
+    (0.7, conv_transpose),
     (0.4, global_pool),
     (1.2, gather),
     (0.6, gather_elements),

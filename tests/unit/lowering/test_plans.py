@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from nautilus_cli.ir.types import F32, I64, TensorType
+from nautilus_cli.lowering.planner import plan
+from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.registry import target
+from tests.support.random_graphs.building import analytic
 from tests.support.random_graphs.checking import assert_plan_computes, assert_plan_matches, interpreted
 from tests.support.random_graphs.drawing import draw
 from tests.unit.passes.sketches import Sketch
@@ -85,6 +89,22 @@ def test_a_view_of_an_output_that_is_an_output() -> None:
         ("moved", s.node("Slice", (x, s.ints(1), s.ints(3)))),
     ]
     assert_plan_computes(s.graph(outputs))
+
+
+@pytest.mark.parametrize("is_whole_sequence_read", [False, True])
+def test_views_of_the_last_state_of_a_recurrence_are_stored_at_the_end(is_whole_sequence_read: bool) -> None:
+    """They have its elements, not those of the whole sequence; and so has what is fused behind it where nothing reads that."""
+    s = Sketch()
+    y, last = s.apply("RNN", (s.x(3, 2, 4), s.c(1, 5, 4), s.c(1, 5, 5)), outputs=(None, None), hidden_size=5)
+    assert y is not None and last is not None
+    view = s.node("Transpose", (last,), perm=(1, 0, 2))
+    outputs = [("view", view), ("after", s.node("Relu", (last,)))] + ([("y", y)] if is_whole_sequence_read else [])
+    planned = plan(pipeline.run(s.graph(outputs)), target("emulated"), analytic)
+    (kernel,) = [k for k in planned.kernels if k.request.family == "recurrent"]
+    functors = dict(kernel.request.functors)
+    found = {name: [store.map.extents for store in functors[name].stores] for name in ("Output", "Final")}
+    assert set(found["Final"]) == {(1, 2, 5)}
+    assert found["Output"] == [(1, 3, 2, 5)] * is_whole_sequence_read
 
 
 def test_a_gather_of_views_and_by_computed_indices() -> None:
