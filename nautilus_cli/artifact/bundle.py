@@ -77,11 +77,24 @@ def require_writable(output: Path, *more: Path) -> None:
     Raises:
         FileError: they cannot.
     """
+    if not output.name:
+        raise FileError("the file cannot be written: it has no name", where=f"'{output}'", hint="Choose a name with -o.")
     for place in (output, manifest.manifest_path(output), *more):
         if place.is_dir():
             raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
     with beside(output, (), mode=0o666):
         pass
+
+
+def require_apart(output: Path, source: Path) -> None:
+    """Check that nothing that is written replaces SOURCE.
+
+    Raises:
+        FileError: something would.
+    """
+    for place in (output, manifest.manifest_path(output), weights_file.weights_path(output)):
+        if place.exists() and source.exists() and place.samefile(source):
+            raise FileError("the model would be overwritten", where=str(place), hint="Choose another name with -o.")
 
 
 def _rename(temporary: Path, path: Path) -> None:

@@ -81,6 +81,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     selections = select_each(options.target, options.device)
     targets, store = tuple(s.target for s in selections), Cache.default()
     bundle.require_writable(options.output)
+    bundle.require_apart(options.output, options.model)
 
     progress("reading the model", 0, 1)
     model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
