@@ -79,6 +79,8 @@ def require_writable(output: Path, *more: Path) -> None:
     """
     if not output.name:
         raise FileError("the file cannot be written: it has no name", where=f"'{output}'", hint="Choose a name with -o.")
+    if manifest.manifest_path(output) == output:
+        raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
     for place in (output, manifest.manifest_path(output), *more):
         if place.is_dir():
             raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
@@ -135,8 +137,6 @@ def write(
     plan = variants[0].plan
     path = manifest.manifest_path(output)
     beside_path = weights_file.weights_path(output) if weights_file.is_external(weights, plan.weight_bytes) else None
-    if path == output:
-        raise FileError("the library would overwrite its own manifest", where=str(output), hint="Name it so that it ends in .so.")
     require_writable(output, *filter(None, [beside_path]))  # found out before the first of the renames, not between them
     weights_digest = payloads.weights_digest(plan)
     outside = weights_file.describe(plan, beside_path.name, weights_digest=weights_digest) if beside_path else None

@@ -92,7 +92,9 @@ def load(path: Path) -> Loaded:
     except FileNotFoundError:
         return Loaded()
     except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror or error}", where=str(path)) from error
+        raise FileError(
+            f"cannot be read: {error.strerror or error}", where=str(path), hint="Set NAUTILUS_CACHE_DIR to a folder that can be."
+        ) from error
     records, notes = [], []
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not line.strip():
