@@ -155,6 +155,13 @@ def _resized(builder: GraphBuilder, call: Call) -> Call:
     return replace(call, op="Resize", inputs=(x, None, scales), attributes=attributes)
 
 
+def _renamed_modes(_: GraphBuilder, call: Call) -> Call:
+    """GridSample of two spatial dimensions named its modes after them. Source: ONNX 16, GridSample-16."""
+    mode = call.attributes.get("mode", "bilinear")
+    names = {"bilinear": "linear", "bicubic": "cubic"}
+    return replace(call, attributes={**call.attributes, "mode": names.get(mode, mode) if isinstance(mode, str) else mode})
+
+
 def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """Append a Reshape."""
     return builder.node("Reshape", [value, _integers(builder, shape)])
@@ -172,6 +179,7 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
         **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
         "Gemm": ((7, _dropped("broadcast")),),
+        "GridSample": ((20, _renamed_modes),),
         "GroupNormalization": ((21, _group_scales),),
         "PRelu": ((7, _channel_slope),),
         "Resize": ((11, _resized),),

@@ -13,7 +13,21 @@ from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering import conv, conv_transpose, gather, gemm, pointwise, pool, recurrent, resize, row, scan, scatter, top_k
+from nautilus_cli.lowering import (
+    conv,
+    conv_transpose,
+    gather,
+    gemm,
+    grid_sample,
+    pointwise,
+    pool,
+    recurrent,
+    resize,
+    row,
+    scan,
+    scatter,
+    top_k,
+)
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -27,6 +41,7 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "conv_transpose": conv_transpose.lower,
     "gather": gather.lower,
     "gemm": gemm.lower,
+    "grid_sample": grid_sample.lower,
     "pointwise": pointwise.lower,
     "pool": pool.lower,
     "recurrent": recurrent.lower,

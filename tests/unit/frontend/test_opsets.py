@@ -17,7 +17,7 @@ from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.verifier import verify_graph
 from tests.unit.frontend.models import imported, model, node, ops, output, tensor_input, told, unary
-from tests.unit.ops.oracle import onnxruntime_says
+from tests.unit.ops.oracle import onnxruntime_says, same
 
 RANDOM = np.random.default_rng(1)
 
@@ -289,3 +289,13 @@ def test_resize_without_coordinates(opset: int, op: str, scales: tuple[float, ..
     verify_graph(loaded.graph)
     assert set(ops(loaded)) == {"Resize"}
     np.testing.assert_array_almost_equal_nulp(evaluate(loaded.graph, {"x": x})["y"], wanted, 0 if mode == "nearest" else 64)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic", None])
+def test_modes_of_grids_had_other_names(mode: str | None) -> None:
+    x, grid = normal(1, 2, 4, 5), normal(1, 3, 3, 2)
+    attributes = {} if mode is None else {"mode": mode}
+    (wanted,) = onnxruntime_says("GridSample", [x, grid], attributes, 1, 16)
+    inputs = [tensor_input("x", *x.shape), tensor_input("g", *grid.shape)]
+    loaded = imported(model([node("GridSample", ["x", "g"], ["y"], **attributes)], inputs, [output("y")], opset=16))
+    same(evaluate(loaded.graph, {"x": x, "g": grid})["y"], wanted, terms=64, depth=32)
