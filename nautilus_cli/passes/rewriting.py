@@ -36,6 +36,10 @@ class Surroundings:
         node = None if value is None else self.producers.get(value)
         return node if node is not None and node.op == op and value is not None and self.uses[value] == 1 else None
 
+    def sole_convolution(self, value: Value | None) -> Node | None:
+        """Return the convolution, transposed or not, that computes VALUE for one reader only, if that is how it is computed."""
+        return self.sole_producer(value, "Conv") or self.sole_producer(value, "ConvTranspose")
+
 
 class Rule(Protocol):
     """A rewrite: pattern, check, replacement. One module in `rules/`, which exposes `RULE`."""

@@ -40,7 +40,9 @@ class ScaleBeforeBias:
         offsets, factors = per_channel(bias, shape[1], len(shape)), per_channel(scale, shape[1], len(shape))
         assert offsets is not None and factors is not None
         dtype = result.type.dtype.numpy
-        scaled = emit.node("Mul", (emit.node("Conv", conv.inputs, conv.attrs), emit.constant(as_channel_shape(factors, len(shape), dtype))))
+        scaled = emit.node(
+            "Mul", (emit.node(conv.op, conv.inputs, conv.attrs), emit.constant(as_channel_shape(factors, len(shape), dtype)))
+        )
         return emit.node("Add", (scaled, emit.constant(as_channel_shape(offsets * factors, len(shape), dtype))))
 
 
@@ -50,7 +52,7 @@ def _parts(node: Node, around: Surroundings) -> tuple[Node, Node, Value | None, 
         if add is None:
             continue
         for inner, bias in ((0, 1), (1, 0)):
-            conv = around.sole_producer(add.inputs[inner], "Conv")
+            conv = around.sole_convolution(add.inputs[inner])
             if conv is not None:
                 return conv, add, add.inputs[bias], node.inputs[other]
     return None

@@ -1,4 +1,4 @@
-"""Conv(x, w) · s = Conv(x, s · w): a scale per output channel folds into the weights."""
+"""Conv(x, w) · s = Conv(x, s · w): a scale per output channel folds into the weights; of a transposed convolution as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ScaleIntoConv:
     pattern = "Mul(Conv(x, w), s)"
 
     def check(self, node: Node, around: Surroundings) -> tuple[Node, ...] | str:
-        """Apply where Conv has constant weights and no other reader, and s is constant with one number a channel."""
+        """Apply where the convolution has constant weights and no other reader, and s is constant with one number a channel."""
         if node.op != "Mul":
             return "not a multiplication"
         found = _parts(node, around)
@@ -44,7 +44,7 @@ class ScaleIntoConv:
         conv, scale = found
         weights = conv.inputs[1]
         assert weights is not None
-        return emit.node("Conv", (conv.inputs[0], emit.constant(_scaled(conv, scale).astype(weights.type.dtype.numpy))), conv.attrs)
+        return emit.node(conv.op, (conv.inputs[0], emit.constant(_scaled(conv, scale).astype(weights.type.dtype.numpy))), conv.attrs)
 
 
 def _scaled(conv: Node, scale: Value | None) -> np.ndarray:
@@ -53,13 +53,22 @@ def _scaled(conv: Node, scale: Value | None) -> np.ndarray:
     factors = per_channel(scale, shape[1], len(shape))
     assert weights is not None and weights.constant is not None and factors is not None
     with np.errstate(invalid="ignore"):
-        scaled: np.ndarray = weights.constant.astype(np.float64) * factors.reshape((-1,) + (1,) * (weights.constant.ndim - 1))
+        scaled: np.ndarray = weights.constant.astype(np.float64) * _as_weights(conv.op, factors, weights.type.static)
     return scaled
+
+
+def _as_weights(op: str, factors: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return one factor an output channel shaped to multiply weights: those of ConvTranspose are [channels, out channels of a group, ...]."""
+    taps = (1,) * (len(shape) - 2)
+    if op == "Conv":
+        return factors.reshape(-1, 1, *taps)
+    groups = len(factors) // shape[1]
+    return np.repeat(factors.reshape(groups, shape[1]), shape[0] // groups, axis=0).reshape(*shape[:2], *taps)
 
 
 def _parts(node: Node, around: Surroundings) -> tuple[Node, Value | None] | None:
     for this, other in ((0, 1), (1, 0)):
-        conv = around.sole_producer(node.inputs[this], "Conv")
+        conv = around.sole_convolution(node.inputs[this])
         if conv is not None:
             return conv, node.inputs[other]
     return None

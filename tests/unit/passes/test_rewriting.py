@@ -49,6 +49,17 @@ def test_the_operator_folds_too(sketch: Sketch, same_results: Same) -> None:
     same_results(graph, folded)
 
 
+@pytest.mark.parametrize("group", [1, 2])
+def test_a_transposed_convolution_folds_too(sketch: Sketch, same_results: Same, group: int) -> None:
+    """Its weights have the channels that it reads first, and its out channels a group at a time."""
+    y = sketch.node("ConvTranspose", (sketch.x(1, 4, 3, 5), sketch.c(4, 3, 3, 3), sketch.c(3 * group)), strides=(2, 2), group=group)
+    z = sketch.node("Add", (sketch.node("Mul", (y, sketch.c(1, 3 * group, 1, 1))), sketch.c(3 * group, 1, 1)))
+    graph = decompose(sketch.graph([("z", z)]))
+    folded = apply_rules(graph)
+    assert list(ops(folded)) == ["ConvTranspose", "Add"]
+    same_results(graph, folded)
+
+
 def test_a_convolution_with_another_reader_keeps_its_weights(sketch: Sketch, same_results: Same) -> None:
     """Folding would change the other reader's values."""
     graph = biased(sketch, shared=True)
