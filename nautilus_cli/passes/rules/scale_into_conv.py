@@ -58,7 +58,7 @@ def _scaled(conv: Node, scale: Value | None) -> np.ndarray:
 
 
 def _as_weights(op: str, factors: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Return one factor an output channel shaped to multiply weights: those of ConvTranspose are [channels, out channels of a group, ...]."""
+    """Return one factor an output channel shaped to multiply weights; ConvTranspose has [channels, out channels of a group, ...]."""
     taps = (1,) * (len(shape) - 2)
     if op == "Conv":
         return factors.reshape(-1, 1, *taps)
