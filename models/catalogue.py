@@ -38,7 +38,11 @@ class Model:
         source: where the topology and the weights are from.
         licence: of the source, as an SPDX identifier.
         notes: what else to know.
+        missing: what Nautilus lacks to compile it, as its error says; empty where it compiles.
         shapes: static shapes to compile it with, by input name, where its own are dynamic.
+        bindings: contents of inputs to compile it with, by name, where they decide a branch.
+        ranges: lowest and highest value of inputs to verify it on, by name.
+        rtol, atol: relative and absolute tolerance of outputs, by name, where the derived ones are too tight.
         graphs: committed graphs, by file name.
         is_fetched: whether `fetch` gets it instead.
     """
@@ -49,7 +53,12 @@ class Model:
     source: str
     licence: str
     notes: str = ""
+    missing: str = ""
     shapes: dict[str, list[int]] = field(default_factory=dict)
+    bindings: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, list[float]] = field(default_factory=dict)
+    rtol: dict[str, float] = field(default_factory=dict)
+    atol: dict[str, float] = field(default_factory=dict)
     graphs: tuple[PackedGraph, ...] = ()
     is_fetched: bool = False
 

