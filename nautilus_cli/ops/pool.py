@@ -150,7 +150,7 @@ def _normalise_with(name: str) -> Callable[[Emitter, Any, tuple[Value | None, ..
         full = replace(
             attrs,
             auto_pad="NOTSET",
-            ceil_mode=attrs.ceil_mode if attrs.auto_pad in ("", "NOTSET") else 0,  # auto_pad gives the number of windows itself
+            ceil_mode=0 if attrs.auto_pad.startswith("SAME") else attrs.ceil_mode,  # SAME gives the number of windows itself
             kernel_shape=(*one, *found.kernel),
             strides=(*one, *found.strides),
             dilations=(*one, *found.dilations),

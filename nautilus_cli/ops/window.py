@@ -86,6 +86,9 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
     Raises:
         ModelError: an attribute does not fit, or no window does.
 
+    With auto_pad VALID and ceil_mode the text of ONNX does not count a window that is cut off at the end; its shape inference and
+    onnxruntime do, and so does this.
+
     Source: ONNX 28, AveragePool-22 and Conv-22 (output shapes and auto_pad).
     """
     rank = len(sizes)
@@ -105,7 +108,7 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
         else:
             before, after = _explicit(attrs.pads, rank, place) if mode == "NOTSET" else (0, 0)
             room = size + before + after - span
-            count = (-(-room // stride) if ceil_mode and mode == "NOTSET" else room // stride) + 1
+            count = (-(-room // stride) if ceil_mode else room // stride) + 1
             if ceil_mode and (count - 1) * stride >= size + before:
                 count -= 1  # a window that would start in the padding behind is ignored
         if count < 1:
