@@ -2,22 +2,31 @@
 
 #include "asynchronous.h"
 
+#include <nautilus/device/emulated/mbarrier.h>
+
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "block.h"
+#include "mbarrier.h"
 
 namespace nautilus::emulated {
 namespace {
 
+// In the name of the thread that has started it.
 void carry_out(const PendingCopy &copy) {
     const sanitizer::Watch accesses_of_the_kernel;
-    std::memcpy(copy.destination, copy.source, copy.source_bytes);
-    std::memset(static_cast<char *>(copy.destination) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+    make(copy);
 }
 
 }  // namespace
+
+void make(const PendingCopy &copy) {
+    std::memcpy(copy.destination, copy.source, copy.source_bytes);
+    std::memset(static_cast<char *>(copy.destination) + copy.source_bytes, 0, copy.bytes - copy.source_bytes);
+}
 
 void check_shared(const void *pointer, unsigned bytes, const char *operation, Site site) {
     if (!this_block().shared_memory().contains(pointer, bytes)) {
@@ -68,6 +77,33 @@ void copy_async_wait(unsigned groups_in_flight) {
         }
     }
     self.copies.resize(kept);
+}
+
+void copy_async_arrive(void *barrier, Site site) {
+    struct Arrival {
+        unsigned barrier;
+        Site site;
+    };
+    const sanitizer::Ignore runtime;
+    Thread &self = this_thread();
+    const unsigned offset = check_mbarrier(barrier, "cp_async_arrive", site);
+    if (self.copies.empty()) {
+        // The copies, if there were any, were made in this thread's name.
+        this_block().mbarriers().find(offset)->meeting.arrive();
+        complete_arrival(this_block(), offset, site);
+        return;
+    }
+    const Arrival arrival = {offset, site};
+    DeferredOperation operation = {};
+    operation.run = [](void *payload) {
+        Arrival arrival;
+        std::memcpy(&arrival, payload, sizeof arrival);
+        complete_arrival(this_block(), arrival.barrier, arrival.site);
+    };
+    operation.name = "cp_async_arrive";
+    operation.site = site;
+    std::memcpy(operation.payload, &arrival, sizeof arrival);
+    this_block().asynchronous().push(operation, std::exchange(self.copies, {}));
 }
 
 void defer(const DeferredOperation &operation) {

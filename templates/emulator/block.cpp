@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "context.h"
+#include "tensor_copy.h"
 
 namespace nautilus::emulated {
 namespace {
@@ -15,6 +16,12 @@ constexpr std::uint64_t kMostYieldsInVain = 1'000'000;
 
 // In random order one switch in so many completes an asynchronous operation although threads could run.
 constexpr unsigned kCompletionOdds = 16;
+
+void reset_counts(Thread &thread) {
+    thread.copy_groups = thread.bulk_groups = thread.product_groups = 0;
+    thread.products = 0;
+    thread.has_product_fence = false;
+}
 
 sanitizer::StackBounds stack_of_os_thread() {
     pthread_attr_t attributes;
@@ -29,7 +36,11 @@ sanitizer::StackBounds stack_of_os_thread() {
 }  // namespace
 
 Block::Block()
-    : BlockView(), threads_(new Thread[kMostBlockThreads]), warps_(new Warp[kMostBlockThreads / device::kWarpThreads]), stacks_(*this) {}
+    : BlockView(),
+      threads_(new Thread[kMostBlockThreads]),
+      warps_(new Warp[kMostBlockThreads / device::kWarpThreads]),
+      warpgroups_(new Warpgroup[kMostBlockThreads / device::kWarpThreads / kWarpsOfWarpgroup]),
+      stacks_(*this) {}
 
 // ---- blocks
 
@@ -72,6 +83,8 @@ void Block::number_threads() {
     for (unsigned first = 0; first < thread_count_; first += device::kWarpThreads) {
         const unsigned lanes = thread_count_ - first;
         Warp &warp = warps_[first / device::kWarpThreads];
+        warp.number = first / device::kWarpThreads;
+        warp.warpgroup = &warpgroups_[warp.number / kWarpsOfWarpgroup];
         warp.first_thread = &threads_[first];
         warp.lanes = lanes < device::kWarpThreads ? (1u << lanes) - 1 : device::kFullMask;
     }
@@ -120,7 +133,9 @@ void Block::reset_threads() {
     for (unsigned i = 0; i * device::kWarpThreads < thread_count_; ++i) {
         warps_[i].live = warps_[i].lanes;
         warps_[i].lanes_at_barrier = 0;
+        warps_[i].warpgroup->clear();
     }
+    mbarriers_.clear();
     // Arrivals that nobody waited for may be left over.
     for (Barrier &barrier : barriers_) barrier = {};
 }
@@ -139,11 +154,13 @@ void Block::abandon_threads() {
         threads_[i].stack = nullptr;
         threads_[i].wait = {};
         threads_[i].copies.clear();
-        threads_[i].copy_groups = 0;
+        threads_[i].stores.clear();
+        reset_counts(threads_[i]);
     }
     for (unsigned i = 0; i * device::kWarpThreads < thread_count_; ++i) {
         for (Collective &collective : warps_[i].collectives) collective.arrived = 0;
         warps_[i].collectives_in_progress = 0;
+        warps_[i].sums.clear();
     }
     asynchronous_.clear();
     stacks_.reset();
@@ -184,6 +201,7 @@ void Block::run_threads(Stack &own) {
         --live_;
         yields_in_vain_ = 0;
 
+        if (live_ == 0) check_units();
         Thread *next = take_ready();
         if (!next && live_ > 0) stop(deadlock_failure(*this));
         if (next && !next->stack && !sanitizer::kWatchesThreads) {
@@ -209,7 +227,32 @@ void Block::check_finished(Thread &thread) {
         const Site waiting = barriers_[kBlockBarrier].waiting.first->wait.site;
         stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends while others wait at block_barrier", waiting));
     }
-    thread.copy_groups = 0;
+    for (const PendingStore &store : thread.stores) {
+        if (store.is_read) continue;
+        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends while a store still reads shared memory, started",
+                            store.site));
+    }
+    write_taken_stores(thread);
+    for (const auto &sums : thread.warp->sums) {
+        if (!sums->registers[thread.lane]) continue;
+        const StartedProduct &product = thread.warp->warpgroup->products.back();
+        stop(thread_failure(FailureKind::kMisuse, *this, thread, "the thread ends with a wgmma in flight, started", product.site));
+    }
+    reset_counts(thread);
+}
+
+// Nothing may outlive the block's shared memory.
+void Block::check_units() {
+    for (unsigned first = 0; first < thread_count_; first += kWarpsOfWarpgroup * device::kWarpThreads) {
+        const Warpgroup &group = *threads_[first].warp->warpgroup;
+        if (group.products.empty()) continue;
+        stop(block_failure(FailureKind::kMisuse, *this,
+                           "not all warps of a warpgroup have started the wgmma in " + to_string(group.products.front().site)));
+    }
+    if (asynchronous_.empty()) return;
+    const DeferredOperation &operation = asynchronous_.front();
+    stop(block_failure(FailureKind::kMisuse, *this,
+                       "the block ends with a " + std::string(operation.name) + " in flight, started in " + to_string(operation.site)));
 }
 
 Thread *Block::take_ready() {

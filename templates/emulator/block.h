@@ -8,11 +8,13 @@
 #include "failure.h"
 #include "grid.h"
 #include "launch.h"
+#include "mbarrier.h"
 #include "random.h"
 #include "sanitizer.h"
 #include "shared_memory.h"
 #include "stack.h"
 #include "thread.h"
+#include "warpgroup.h"
 
 namespace nautilus::emulated {
 
@@ -32,8 +34,15 @@ public:
     unsigned live_threads() const { return live_; }
     Thread *threads() { return threads_.get(); }
     Barrier &barrier(unsigned id) { return barriers_[id]; }
+    Mbarriers &mbarriers() { return mbarriers_; }
     AsynchronousQueue &asynchronous() { return asynchronous_; }
     const SharedMemory &shared_memory() const { return shared_memory_; }
+    // Memory for what runs without a switch of threads in between.
+    template <typename T>
+    T &workspace() {
+        static_assert(sizeof(T) <= sizeof workspace_, "a workspace holds it");
+        return *reinterpret_cast<T *>(workspace_);
+    }
 
     // Makes a thread runnable.
     void wake(Thread *thread) { ready_[(ready_first_ + ready_count_++) & kRingMask] = thread; }
@@ -46,6 +55,8 @@ public:
     void yield(Thread &self, Site site);
     // Whoever completes a rendezvous stays ahead of those it woke, except in random order.
     void after_rendezvous(Thread &self);
+    // For decisions that are open in random order.
+    unsigned random_below(unsigned bound) { return random_.below(bound); }
     // Ends the block.
     [[noreturn]] void stop(Failure failure);
 
@@ -67,6 +78,9 @@ private:
     void switch_stack(Stack *from, Stack *to, void *fiber);
     void run_threads(Stack &own);
     void check_finished(Thread &thread);
+    void check_units();
+
+    alignas(64) unsigned char workspace_[64 * 1024];
 
     const Launch *launch_ = nullptr;
     Grid *grid_ = nullptr;
@@ -78,7 +92,9 @@ private:
     std::unique_ptr<Warp[]> warps_;
     unsigned thread_count_ = 0;
     unsigned live_ = 0;
+    std::unique_ptr<Warpgroup[]> warpgroups_;
     Barrier barriers_[kBarriers];
+    Mbarriers mbarriers_;
     AsynchronousQueue asynchronous_;
 
     // The runnable threads, each at most once.
@@ -92,7 +108,8 @@ private:
     Stack *starting_on_ = nullptr;
     void *caller_context_ = nullptr;
 
-    // For sanitizers: the calling OS thread, and events that order a block's threads after what is before the block, and before what is after.
+    // For sanitizers: the calling OS thread, and events that order a block's threads after what is before the block, and before what is
+    // after.
     void *caller_fiber_ = nullptr;
     sanitizer::StackBounds caller_stack_;
     char block_starts_ = 0, threads_end_ = 0;

@@ -285,6 +285,7 @@ EXPORT int nautilus_emulated_driver(nautilus_driver *table) {
     fill_memory(*table);
     fill_execution(*table);
     fill_graph(*table);
+    fill_tensor_map(*table);
     return 0;
 }
 

@@ -67,5 +67,6 @@ void release_memory();
 void fill_memory(nautilus_driver &table);
 void fill_execution(nautilus_driver &table);
 void fill_graph(nautilus_driver &table);
+void fill_tensor_map(nautilus_driver &table);
 
 }  // namespace nautilus::emulated::driver

@@ -48,7 +48,7 @@ private:
 };
 
 std::string describe(const Thread &thread, Block &block) {
-    char text[96];
+    char text[128];
     const Wait &wait = thread.wait;
     switch (wait.kind) {
         case Wait::Kind::kNothing:
@@ -57,6 +57,13 @@ std::string describe(const Thread &thread, Block &block) {
             const Barrier &barrier = block.barrier(wait.id_or_mask);
             std::snprintf(text, sizeof text, "at %s %u (%u of %u threads have arrived)", wait.name, wait.id_or_mask, barrier.arrived,
                           barrier.expected);
+            break;
+        }
+        case Wait::Kind::kMbarrier: {
+            const Mbarrier *barrier = block.mbarriers().find(wait.id_or_mask);
+            if (!barrier) return "wait at an mbarrier that is no more in " + to_string(wait.site);
+            std::snprintf(text, sizeof text, "at mbarrier %u for parity %u (%u of %u arrivals, %d bytes outstanding)", wait.id_or_mask,
+                          wait.parity, barrier->expected - barrier->pending, barrier->expected, barrier->bytes);
             break;
         }
         case Wait::Kind::kCollective:

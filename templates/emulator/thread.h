@@ -3,6 +3,8 @@
 
 #include <nautilus/device/emulated/runtime.h>
 
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sanitizer.h"
@@ -10,7 +12,9 @@
 namespace nautilus::emulated {
 
 struct Stack;
+struct Sums;
 struct Warp;
+struct Warpgroup;
 
 // A cp.async that has not been carried out yet.
 struct PendingCopy {
@@ -22,14 +26,28 @@ struct PendingCopy {
     Site site;
 };
 
+// A bulk copy to global memory that is not finished: what it reads may still change, then what it writes may still be unwritten.
+struct PendingStore {
+    bool is_box;
+    bool is_read;
+    unsigned group;
+    Site site;
+    alignas(8) unsigned char copy[128];  // of a box: which one
+    void *global;                        // of a run of bytes: from where to where
+    unsigned shared;
+    unsigned bytes;
+    std::vector<unsigned char> data;  // once it has been read
+};
+
 // What a blocked thread waits for; the deadlock report reads it.
 struct Wait {
-    enum class Kind { kNothing, kBarrier, kCollective, kPause };
+    enum class Kind { kNothing, kBarrier, kMbarrier, kCollective, kPause };
 
     Kind kind = Kind::kNothing;
     const char *name = nullptr;
-    unsigned id_or_mask = 0;
+    unsigned id_or_mask = 0;  // of an mbarrier: its place in shared memory
     Site site = {};
+    unsigned parity = 0;
 };
 
 struct Thread : ThreadView {
@@ -41,6 +59,12 @@ struct Thread : ThreadView {
 
     unsigned copy_groups = 0;  // committed so far
     std::vector<PendingCopy> copies;
+    unsigned bulk_groups = 0;
+    std::vector<PendingStore> stores;
+
+    std::uint64_t products = 0;   // of its warpgroup, started so far
+    unsigned product_groups = 0;  // committed so far
+    bool has_product_fence = false;
 
     void *fiber = nullptr;  // of ThreadSanitizer
 };
@@ -74,6 +98,7 @@ struct Collective {
 };
 
 struct Warp {
+    unsigned number = 0;
     Thread *first_thread = nullptr;
     unsigned lanes = 0;  // that exist
     unsigned live = 0;   // that have not finished
@@ -86,6 +111,9 @@ struct Warp {
     unsigned lanes_at_barrier = 0;
     unsigned barrier_id = 0;
     Site barrier_site = {};
+
+    Warpgroup *warpgroup = nullptr;
+    std::vector<std::unique_ptr<Sums>> sums;  // that tensor cores are adding to
 };
 
 }  // namespace nautilus::emulated

@@ -68,6 +68,41 @@ enum { CU_POINTER_MEMORY_TYPE = 2, CU_POINTER_DEVICE_ORDINAL = 9 };     /* CU_PO
 enum { CU_MEMORY_HOST = 1, CU_MEMORY_DEVICE = 2 };                      /* CU_MEMORYTYPE_* */
 enum { CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };               /* CU_LAUNCH_ATTRIBUTE_* */
 
+enum { /* CUtensorMapDataType */
+  CU_TENSOR_UINT8 = 0,            /* CU_TENSOR_MAP_DATA_TYPE_UINT8 */
+  CU_TENSOR_UINT16 = 1,           /* CU_TENSOR_MAP_DATA_TYPE_UINT16 */
+  CU_TENSOR_UINT32 = 2,           /* CU_TENSOR_MAP_DATA_TYPE_UINT32 */
+  CU_TENSOR_INT32 = 3,            /* CU_TENSOR_MAP_DATA_TYPE_INT32 */
+  CU_TENSOR_UINT64 = 4,           /* CU_TENSOR_MAP_DATA_TYPE_UINT64 */
+  CU_TENSOR_INT64 = 5,            /* CU_TENSOR_MAP_DATA_TYPE_INT64 */
+  CU_TENSOR_FLOAT16 = 6,          /* CU_TENSOR_MAP_DATA_TYPE_FLOAT16 */
+  CU_TENSOR_FLOAT32 = 7,          /* CU_TENSOR_MAP_DATA_TYPE_FLOAT32 */
+  CU_TENSOR_FLOAT64 = 8,          /* CU_TENSOR_MAP_DATA_TYPE_FLOAT64 */
+  CU_TENSOR_BFLOAT16 = 9,         /* CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 */
+  CU_TENSOR_FLOAT32_FTZ = 10,     /* CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ */
+  CU_TENSOR_TFLOAT32 = 11,        /* CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: rounded to nearest even as it is loaded */
+  CU_TENSOR_TFLOAT32_FTZ = 12,    /* CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ */
+  CU_TENSOR_16U6_ALIGN16B = 15    /* CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B: the last, of packed types that are not used */
+};
+enum { CU_TENSOR_INTERLEAVE_NONE = 0, CU_TENSOR_INTERLEAVE_32B = 2 };   /* CU_TENSOR_MAP_INTERLEAVE_* */
+enum { /* CUtensorMapSwizzle */
+  CU_TENSOR_SWIZZLE_NONE = 0,           /* CU_TENSOR_MAP_SWIZZLE_NONE */
+  CU_TENSOR_SWIZZLE_32B = 1,            /* CU_TENSOR_MAP_SWIZZLE_32B */
+  CU_TENSOR_SWIZZLE_64B = 2,            /* CU_TENSOR_MAP_SWIZZLE_64B */
+  CU_TENSOR_SWIZZLE_128B = 3,           /* CU_TENSOR_MAP_SWIZZLE_128B */
+  CU_TENSOR_SWIZZLE_128B_ATOM_64B = 6   /* CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B: the last */
+};
+enum { /* CUtensorMapL2promotion */
+  CU_TENSOR_L2_PROMOTION_NONE = 0,      /* CU_TENSOR_MAP_L2_PROMOTION_NONE */
+  CU_TENSOR_L2_PROMOTION_128B = 2,      /* CU_TENSOR_MAP_L2_PROMOTION_L2_128B */
+  CU_TENSOR_L2_PROMOTION_256B = 3       /* CU_TENSOR_MAP_L2_PROMOTION_L2_256B */
+};
+enum { CU_TENSOR_FILL_ZERO = 0, CU_TENSOR_FILL_NAN = 1 };               /* CU_TENSOR_MAP_FLOAT_OOB_FILL_* */
+
+typedef struct cu_tensor_map { /* CUtensorMap: opaque, and part of the arguments of a kernel */
+  unsigned long long words[16];
+} __attribute__((aligned(64))) cu_tensor_map;
+
 typedef struct cu_kernel_node_params { /* CUDA_KERNEL_NODE_PARAMS_v2 */
   cu_function function;
   unsigned int grid[3];
@@ -150,6 +185,10 @@ typedef struct cu_launch_config { /* CUlaunchConfig */
   X(cuEventElapsedTime, "cuEventElapsedTime", (float *milliseconds, cu_event start, cu_event end))                              \
   X(cuEventDestroy, "cuEventDestroy_v2", (cu_event event))                                                                      \
   X(cuPointerGetAttribute, "cuPointerGetAttribute", (void *value, int attribute, cu_pointer pointer))                           \
+  X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                           \
+    (cu_tensor_map *map, int type, unsigned int rank, void *address, const unsigned long long *extents,                         \
+     const unsigned long long *strides, const unsigned int *box, const unsigned int *steps, int interleave, int swizzle,        \
+     int promotion, int fill))                                                                                                  \
   X(cuGetErrorName, "cuGetErrorName", (cu_result error, const char **text))                                                     \
   X(cuGetErrorString, "cuGetErrorString", (cu_result error, const char **text))
 

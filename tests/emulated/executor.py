@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from nautilus_cli import resources
 from nautilus_cli.toolchain import emulated
 from nautilus_cli.toolchain.cache import Cache
+from tests.emulated.tensor_maps import MAP_ALIGNMENT, TensorMap, aligned_buffer, encode
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -64,6 +67,10 @@ class Image:
     def __init__(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))
         self.library.nautilus_emulator_last_error.restype = ctypes.c_char_p
+        names = re.findall(r"\bX\((cu\w+),", (resources.host() / "driver.h").read_text())
+        table = (ctypes.c_void_p * (1 + len(names)))(ctypes.sizeof(ctypes.c_void_p) * (1 + len(names)))
+        assert self.library.nautilus_emulated_driver(table) == 0
+        self.encode_tiled = ctypes.CFUNCTYPE(ctypes.c_int)(table[1 + names.index("cuTensorMapEncodeTiled")] or 0)
 
     def configure(self, mode: Mode) -> None:
         options = EmulatorOptions(ctypes.sizeof(EmulatorOptions), ORDERS[mode.order], mode.lazy, mode.poison, mode.threads, mode.seed)
@@ -72,14 +79,25 @@ class Image:
     def last_error(self) -> str:
         return self.library.nautilus_emulator_last_error().decode()
 
-    def argument_block(self, name: str, arrays: Sequence[np.ndarray], scalars: Sequence[int] = ()) -> ctypes.Array[ctypes.c_char]:
+    def argument_block(
+        self, name: str, arrays: Sequence[np.ndarray], scalars: Sequence[int] = (), maps: Sequence[TensorMap] | None = None
+    ) -> ctypes.Array[ctypes.c_char]:
         """Return the argument block of a fixture: pointers to the arrays, then scalars, in the places that its struct has for them."""
         size = _KernelEntry.in_dll(self.library, f"{name}_emulated").argument_bytes
-        pointers = size // 8 if size == 16 else 4  # struct Arguments of faulty.cu, of sound.cu
+        pointers = [array.ctypes.data for array in arrays]
+        if maps is not None:
+            return mapped_block(pointers, scalars, [self.encoded(tensor, pointers[tensor.array]) for tensor in maps])
+        first_scalar = size // 8 if size == 16 else 4  # struct Arguments of faulty.cu, of sound.cu
         words = np.zeros(size // 8, dtype=np.uint64)
-        words[: len(arrays)] = [array.ctypes.data for array in arrays]
-        words[pointers : pointers + len(scalars)] = np.array(scalars, dtype=np.int64).view(np.uint64)
+        words[: len(arrays)] = pointers
+        words[first_scalar : first_scalar + len(scalars)] = np.array(scalars, dtype=np.int64).view(np.uint64)
         return ctypes.create_string_buffer(words.tobytes(), size)
+
+    def encoded(self, tensor: TensorMap, address: int) -> bytes:
+        """Return the map that the emulated driver makes of a tensor."""
+        status, encoded = encode(self.encode_tiled, tensor, address)
+        assert status == 0, self.last_error()
+        return encoded
 
     def launch(
         self,
@@ -89,8 +107,9 @@ class Image:
         block: tuple[int, int, int] = (32, 1, 1),
         scalars: Sequence[int] = (),
         shared_bytes: int = 0,
+        maps: Sequence[TensorMap] | None = None,
     ) -> None:
-        """Run a fixture on the arrays themselves.
+        """Run a fixture on the arrays themselves; with MAPS one whose arguments begin with tensor maps.
 
         Raises:
             LaunchError: the emulator stopped it.
@@ -101,10 +120,21 @@ class Image:
             (ctypes.c_uint * 3)(*grid),
             (ctypes.c_uint * 3)(*block),
             ctypes.c_uint(shared_bytes),
-            self.argument_block(name, arrays, scalars),
+            self.argument_block(name, arrays, scalars, maps),
         )
         if status:
             raise LaunchError(status, self.last_error())
+
+
+def mapped_block(pointers: Sequence[int], scalars: Sequence[int], maps: Sequence[bytes]) -> ctypes.Array[ctypes.c_char]:
+    """Return an argument block of two tensor maps, four pointers and twelve scalars."""
+    block = aligned_buffer(6 * MAP_ALIGNMENT, MAP_ALIGNMENT)
+    words = np.frombuffer(block, dtype=np.uint64)
+    for number, encoded in enumerate(maps):
+        words[16 * number : 16 * (number + 1)] = np.frombuffer(encoded, np.uint64)
+    words[32 : 32 + len(pointers)] = pointers
+    words[36 : 36 + len(scalars)] = np.array(scalars, dtype=np.int64).view(np.uint64)
+    return block
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,6 +264,12 @@ static cu_result fake_cuEventDestroy(cu_event event) { return free(event), CU_OK
 static cu_result fake_cuPointerGetAttribute(void *value, int id, cu_pointer pointer) {
   return (void)value, (void)id, (void)pointer, CU_ERROR_INVALID_VALUE;
 }
+static cu_result fake_cuTensorMapEncodeTiled(cu_tensor_map *map, int type, unsigned rank, void *address, const unsigned long long *extents,
+                                             const unsigned long long *strides, const unsigned *box, const unsigned *steps, int interleave,
+                                             int swizzle, int promotion, int fill) {
+  (void)map, (void)type, (void)rank, (void)address, (void)extents, (void)strides, (void)box, (void)steps, (void)interleave, (void)swizzle;
+  return (void)promotion, (void)fill, CU_ERROR_NOT_SUPPORTED;
+}
 static cu_result fake_cuGetErrorName(cu_result error, const char **text) { return *text = error == 700 ? "FAKE_ILLEGAL_ADDRESS" : "FAKE", CU_OK; }
 static cu_result fake_cuGetErrorString(cu_result error, const char **text) { return (void)error, *text = "a fake error", CU_OK; }
 

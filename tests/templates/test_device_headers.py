@@ -10,10 +10,17 @@ from nautilus_cli import resources
 from nautilus_cli.targets.registry import target, targets
 from nautilus_cli.toolchain import host_compiler, nvrtc
 from nautilus_cli.toolchain.cache import Cache
+from tests.emulated.executor import FIXTURES
 
 HEADERS = sorted(path.name for path in (resources.include() / "nautilus" / "device").glob("*.cuh"))
 FIXTURE = (Path(__file__).parent / "fixtures" / "every_device_function.cu").read_text()
 GPU_TARGETS = [known.name for known in targets().values() if not known.is_emulated]
+TWINS = [
+    # fixtures of the emulator's tests that run on a device too, and on which
+    *(("matrices", name) for name in GPU_TARGETS),
+    *(("copies", name) for name in GPU_TARGETS if target(name).capability >= (9, 0)),
+    ("warpgroups", "sm_90a"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +33,13 @@ def test_every_function_compiles_for_a_gpu(name: str, store: Cache) -> None:
     cubin = nvrtc.compile_kernel(FIXTURE, "every_device_function", target(name), store)
     assert cubin.image[:4] == b"\x7fELF" and "every_device_function" in cubin.resources
     assert "warning" not in cubin.log
+
+
+@pytest.mark.parametrize(("fixture", "name"), TWINS)
+def test_twins_compile_for_a_gpu(fixture: str, name: str, store: Cache) -> None:
+    cubin = nvrtc.compile_kernel((FIXTURES / f"{fixture}.cu").read_text(), fixture, target(name), store)
+    assert "warning" not in cubin.log
+    assert all(used.spill_store_bytes == 0 for used in cubin.resources.values())
 
 
 def test_every_function_compiles_for_the_emulator(store: Cache) -> None:

@@ -21,6 +21,20 @@
 //                      store_global<Vec, StoreHint::kDefault | kStreaming>(address, value); load_shared<Vec>(address); store_shared
 //   async_copy.cuh     cp_async<4 | 8 | 16>(shared, global, source_bytes = all) cp_async16(...) cp_async_commit()
 //                      cp_async_wait<groups in flight>()
+//   matrix.cuh         load_matrices<transposed>(fragment, row) load_matrix_tiles<transposed>(fragments, row(tile)); from sm_90 on
+//                      store_matrices<transposed>(row, fragment)
+//   mma.cuh            mma_block<half | bfloat16 | float>(sums, a, b) kMmaDepth<T>; uint32 to_tf32(float)
+//   mbarrier.cuh       sm_90: Mbarrier; mbarrier_init(barrier, arrivals) mbarrier_init_fence() mbarrier_invalidate mbarrier_arrive(barrier)
+//                      mbarrier_expect(barrier, bytes) mbarrier_arrive_expect(barrier, bytes) bool mbarrier_try_wait(barrier, parity)
+//                      mbarrier_wait(barrier, parity) cp_async_arrive(barrier) async_proxy_fence()
+//   tensor_copy.cuh    sm_90: TensorMap; tensor_map_prefetch(map); tensor_load<CacheHint::kDefault | kEvictFirst | kEvictLast>(shared, map,
+//                      barrier, {x, y, ...}) tensor_store(map, shared, {x, y, ...}) tensor_prefetch(map, {x, y, ...});
+//                      bulk_load(shared, global, bytes, barrier) bulk_store(global, shared, bytes) bulk_prefetch(global, bytes)
+//                      bulk_commit() bulk_wait<groups in flight>() bulk_wait_read<groups in flight>();
+//                      sm_90a: tensor_load_multicast(shared, map, barrier, {x, y, ...}, blocks)
+//   cluster.cuh        sm_90: int cluster_rank() cluster_blocks(); cluster_barrier() mbarrier_arrive_at(barrier, rank)
+//   register_share.cuh sm_90a: release_registers<kept>() acquire_registers<wanted>()
+//   wgmma.cuh          sm_90a, not included here: wgmma<T, major of A, of B>(sums, a, b, accumulates) wgmma_descriptor<Swizzle>(...) ...
 //   atomics.cuh        T atomic_add(address, value) atomic_max atomic_min atomic_exchange;
 //                      T atomic_compare_exchange(address, expected, value); uint32 load_acquire(address) store_release(address, value)
 //   dependency.cuh     dependency_wait() dependency_trigger()
@@ -30,16 +44,21 @@
 //                      fast_tanh; integers: multiply_high popcount count_leading_zeros
 #pragma once
 
-#include <nautilus/device/platform.cuh>
-
 #include <nautilus/device/async_copy.cuh>
 #include <nautilus/device/atomics.cuh>
 #include <nautilus/device/barrier.cuh>
+#include <nautilus/device/cluster.cuh>
 #include <nautilus/device/dependency.cuh>
 #include <nautilus/device/execution.cuh>
 #include <nautilus/device/export.cuh>
 #include <nautilus/device/math.cuh>
+#include <nautilus/device/matrix.cuh>
+#include <nautilus/device/mbarrier.cuh>
 #include <nautilus/device/memory.cuh>
+#include <nautilus/device/mma.cuh>
+#include <nautilus/device/platform.cuh>
+#include <nautilus/device/register_share.cuh>
 #include <nautilus/device/shared_memory.cuh>
+#include <nautilus/device/tensor_copy.cuh>
 #include <nautilus/device/types.cuh>
 #include <nautilus/device/warp.cuh>

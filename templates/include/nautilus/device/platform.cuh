@@ -25,6 +25,23 @@
 
 #endif
 
+// What the target has; the emulator has everything.
+#if defined(NAUTILUS_EMULATED) || __CUDA_ARCH__ >= 900
+#define NAUTILUS_HAS_SM90 1  // stmatrix, mbarriers that count bytes, bulk copies and tensor maps, clusters
+#else
+#define NAUTILUS_HAS_SM90 0
+#endif
+#if defined(NAUTILUS_EMULATED) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define NAUTILUS_HAS_WGMMA 1  // products by warpgroups: sm_90a alone
+#else
+#define NAUTILUS_HAS_WGMMA 0
+#endif
+#if NAUTILUS_HAS_WGMMA || defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
+#define NAUTILUS_IS_EXACT_TARGET 1  // what `a` targets alone have: setmaxnreg, multicast
+#else
+#define NAUTILUS_IS_EXACT_TARGET 0
+#endif
+
 namespace nautilus {
 
 using int8 = signed char;

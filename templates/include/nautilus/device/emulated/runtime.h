@@ -86,6 +86,8 @@ void copy_async_wait(unsigned groups_in_flight);
 // Work of an asynchronous unit, with what it needs to know by value: the thread that started it may be gone when it is done.
 struct DeferredOperation {
     void (*run)(void *payload);
+    const char *name = "operation";
+    Site site = {"", 0};
     alignas(64) unsigned char payload[192];
 };
 // Does the operation at once (eager), or when no thread can run, and in random order at any time before (lazy).

@@ -1,0 +1,64 @@
+// Clusters: blocks that run at once and reach each other's shared memory. From sm_90 on; the emulator has clusters of one block.
+#pragma once
+
+#include <nautilus/device/barrier.cuh>
+#include <nautilus/device/mbarrier.cuh>
+#include <nautilus/device/platform.cuh>
+#include <nautilus/device/shared_memory.cuh>
+
+#if NAUTILUS_HAS_SM90
+
+namespace nautilus::device {
+
+// The number of this block in its cluster.
+NAUTILUS_DEVICE int cluster_rank() {
+#ifdef NAUTILUS_EMULATED
+    return 0;
+#else
+    int rank;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+#endif
+}
+
+// How many blocks the cluster has.
+NAUTILUS_DEVICE int cluster_blocks() {
+#ifdef NAUTILUS_EMULATED
+    return 1;
+#else
+    int blocks;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    return blocks;
+#endif
+}
+
+// Every thread of every block of the cluster waits for every other and sees its writes.
+NAUTILUS_DEVICE void cluster_barrier(Site site = current_site()) {
+#ifdef NAUTILUS_EMULATED
+    block_barrier(site);
+#else
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+// Counts this thread as arrived at the barrier that lies in block RANK where BARRIER lies in this one.
+NAUTILUS_DEVICE void mbarrier_arrive_at(Mbarrier *barrier, int rank, Site site = current_site()) {
+#ifdef NAUTILUS_EMULATED
+    if (rank != 0) emulated::fail("mbarrier_arrive_at a block that the cluster does not have", site);
+    mbarrier_arrive(barrier, site);
+#else
+    asm volatile(
+        "{\n"
+        ".reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(rank)
+        : "memory");
+#endif
+}
+
+}  // namespace nautilus::device
+
+#endif
