@@ -132,6 +132,9 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
             index_bits=index_bits(found.slots, (v.type.elements for v in one.group.outputs)),
         )
         if request not in distinct:
+            reasons = family.violations(found.problem, schedule, target)
+            if reasons:  # no other schedule fits either: the problem is beyond what a launch can be
+                raise ModelError(f"is too large for {target.name}: {reasons[0]}", where=", ".join(_origin(one.group)) or None)
             distinct[request] = len(distinct)
             geometries.append(family.geometry(found.problem, schedule))
             recipes.append(set())
