@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from nautilus_cli.errors import InternalError, NautilusError
+from nautilus_cli.errors import InternalError, ModelError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
