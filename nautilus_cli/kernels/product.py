@@ -265,7 +265,7 @@ def choose(problem: Product, target: Target) -> Schedule:
     else:
         ranked = sorted(_gpu_candidates(problem), key=lambda s: gpu_us(problem, s, target))
     small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=1, stages=1)  # legal everywhere
-    return next(s for s in (*ranked, with_vectors(problem, small)) if not violations(problem, s, target))
+    return next((s for s in ranked if not violations(problem, s, target)), with_vectors(problem, small))
 
 
 _LARGE_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 4))
