@@ -178,6 +178,7 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, _unchanged),)),
         **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
         **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
+        **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, _dropped("output_sequence")),)),  # which outputs there are says the same
         "Gemm": ((7, _dropped("broadcast")),),
         "GridSample": ((20, _renamed_modes),),
         "GroupNormalization": ((21, _group_scales),),
