@@ -162,6 +162,11 @@ def _renamed_modes(_: GraphBuilder, call: Call) -> Call:
     return replace(call, attributes={**call.attributes, "mode": names.get(mode, mode) if isinstance(mode, str) else mode})
 
 
+def _without_shift(_: GraphBuilder, call: Call) -> Call:
+    """RoiAlign took corners as they are. Source: ONNX 10, RoiAlign-10."""
+    return replace(call, attributes={**call.attributes, "coordinate_transformation_mode": "output_half_pixel"})
+
+
 def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
     """Append a Reshape."""
     return builder.node("Reshape", [value, _integers(builder, shape)])
@@ -183,6 +188,7 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         "GridSample": ((20, _renamed_modes),),
         "GroupNormalization": ((21, _group_scales),),
         "PRelu": ((7, _channel_slope),),
+        "RoiAlign": ((16, _without_shift),),
         "Resize": ((11, _resized),),
         "Upsample": ((10, _resized),),
     }

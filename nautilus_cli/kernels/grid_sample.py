@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from itertools import product as combinations
+from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels import places
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.places import Places, Schedule
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
-_MOST_THREADS = 1024
-_MOST_BLOCKS_X = 2**31 - 1
-_MOST_BLOCKS_Y = 65535
+__all__ = ["FAMILY", "TAPS", "GridSampleFamily", "Problem", "Schedule"]
+
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
 """Elements along each dimension, by mode."""
 
@@ -52,20 +51,16 @@ class Problem:
     is_channels_last: bool = True
     x_storage: DType = F32
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """How samples are dealt to threads.
-
-    Attributes:
-        threads: of a block.
-        lanes: threads side by side along channels; the others go along samples.
-        vector: neighbouring channels that a thread takes, with the place that it computed.
-    """
-
-    threads: int
-    lanes: int
-    vector: int
+    @property
+    def work(self) -> Places:
+        """The samples as schedules see them."""
+        return Places(
+            images=self.images,
+            places=self.samples,
+            channels=self.channels,
+            is_channels_last=self.is_channels_last,
+            element_bytes=self.x_storage.bytes,
+        )
 
 
 class GridSampleFamily:
@@ -79,54 +74,23 @@ class GridSampleFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        s = schedule
-        for field in fields(s):
-            value = getattr(s, field.name)
-            if value < 1 or value & (value - 1):
-                return (f"{field.name} is {value}; it must be a power of two",)
-        reasons = []
-        if s.threads > _MOST_THREADS:
-            reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
-        if s.lanes > s.threads:
-            return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
-        if problem.channels % s.vector:
-            reasons.append(f"a vector of {s.vector} does not divide {problem.channels} channels")
-        grid = _grid(problem, s)
-        if grid[0] > _MOST_BLOCKS_X or grid[2] > _MOST_BLOCKS_Y:
-            reasons.append(f"a grid of {grid} blocks is larger than a launch can be")
-        return tuple(reasons)
+        return places.violations(problem.work, schedule)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return warps along what is consecutive: channels, by 16-byte vectors, or samples, with a few planes for each place."""
-        vector = 4
-        if problem.is_channels_last:
-            vector = 8 if target.is_emulated else max(1, min(8, _TRANSACTION_BYTES // problem.x_storage.bytes))
-        while problem.channels % vector:
-            vector //= 2
-        lanes = 1
-        while problem.is_channels_last and lanes < 32 and lanes * vector < problem.channels:
-            lanes *= 2
-        return Schedule(threads=32 if target.is_emulated else 128, lanes=lanes, vector=vector)
+        """Return warps along what is consecutive, channels or samples."""
+        return places.choose(problem.work, target)
 
     def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
         """Return the choices of each field."""
-        return {"threads": (64, 128, 256), "lanes": (1, 2, 4, 8, 16, 32), "vector": (1, 2, 4, 8)}
+        return places.space()
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""
-        choices = self.space(problem, target)
-        for values in combinations(*choices.values()):
-            yield Schedule(**dict(zip(choices, values, strict=True)))
+        return places.schedules()
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return blocks of samples and channels along x, and images along y and z."""
-        return Geometry(grid=_grid(problem, schedule), threads=schedule.threads)
-
-
-def _grid(problem: Problem, schedule: Schedule) -> tuple[int, int, int]:
-    samples = -(-problem.samples // (schedule.threads // schedule.lanes))
-    channels = -(-problem.channels // (schedule.lanes * schedule.vector))
-    return samples * channels, min(problem.images, _MOST_BLOCKS_Y), -(-problem.images // _MOST_BLOCKS_Y)
+        return places.geometry(problem.work, schedule)
 
 
 FAMILY = GridSampleFamily()

@@ -15,7 +15,7 @@ from nautilus_cli.ops.spec import Anchor
 
 CHANNELS_LAST_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
 
-ORDER_KEEPING_FAMILIES = frozenset({"grid_sample", "resize"})
+ORDER_KEEPING_FAMILIES = frozenset({"grid_sample", "region_pool", "resize"})
 """Families that run over either order; the result lies as the first operand does."""
 
 

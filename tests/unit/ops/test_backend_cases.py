@@ -31,7 +31,7 @@ REFUSED = {
     "test_training_dropout_mask": "training_mode is not known to be false",
 }
 NARROW = ("FLOAT8", "FLOAT4", "INT4", "INT2", "E8M0")
-WITHOUT = {"GlobalLpPool"}
+WITHOUT = {"GlobalLpPool", "MaxRoiPool"}
 """Operators without a case of one node."""
 
 

@@ -8,6 +8,7 @@
 #include <nautilus/core/splat.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/outer_products.cuh>
+#include <nautilus/kernels/places.cuh>
 #include <nautilus/memory/access.cuh>
 
 namespace nautilus::kernels {
@@ -128,32 +129,21 @@ NAUTILUS_DEVICE void grid_sample(const A &arguments) {
   using Place = typename Problem::GridCompute;
   constexpr int kAxes = Problem::kSizesCount;
   constexpr int kVector = Schedule::kVector;
-  constexpr int kSamplesBlock = Schedule::kThreads / Schedule::kLanes;
-
-  const Index channels = static_cast<Index>(Problem::Channels::get(arguments));
-  const int channel_blocks = static_cast<int>(ceil_divide(channels, Schedule::kLanes * kVector));
-  const int thread = device::thread_index().x;
-  const int block = device::block_index().x;
-  const Index sample = static_cast<Index>(block / channel_blocks) * kSamplesBlock + thread / Schedule::kLanes;
-  const Index channel = (static_cast<Index>(block % channel_blocks) * Schedule::kLanes + thread % Schedule::kLanes) * kVector;
-  const Index image = static_cast<Index>(device::block_index().z) * device::grid_extent().y + device::block_index().y;
+  const PlaceOfThread<Index, Schedule> own(Problem::Images::get(arguments), Problem::Samples::get(arguments), Problem::Channels::get(arguments));
   device::dependency_wait();
-  if (image >= static_cast<Index>(Problem::Images::get(arguments)) || sample >= static_cast<Index>(Problem::Samples::get(arguments)) ||
-      channel >= channels) {
-    return;
-  }
+  if (!own.is_inside) return;
   Vector<Place, kAxes> coordinates;
   NAUTILUS_UNROLL
   for (int axis = 0; axis < kAxes; ++axis) {
-    coordinates[axis] = static_cast<Place>(Grid::template apply<1>(arguments, nautilus::coordinates<Index>(image, sample, axis))[0]);
+    coordinates[axis] = static_cast<Place>(Grid::template apply<1>(arguments, nautilus::coordinates<Index>(own.image, own.place, axis))[0]);
   }
   const SampledAxes<Problem, kAxes, T> axes(coordinates);
   Coordinates<Index, kAxes + 2> at;
-  at.values[0] = image;
-  at.values[kAxes + 1] = channel;
+  at.values[0] = own.image;
+  at.values[kAxes + 1] = own.channel;
   const Vector<T, kVector> value = axes.template sum<X, kVector>(arguments, at, true);
   device::dependency_trigger();
-  Epilogue::template apply<kVector>(arguments, nautilus::coordinates<Index>(image, sample, channel), value);
+  Epilogue::template apply<kVector>(arguments, nautilus::coordinates<Index>(own.image, own.place, own.channel), value);
 }
 
 }  // namespace nautilus::kernels
