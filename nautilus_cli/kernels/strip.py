@@ -18,6 +18,8 @@ _TRANSACTION_BYTES = 16
 _MOST_THREADS = 1024
 _MOST_BLOCKS_X = 2**31 - 1
 _MOST_BLOCKS_Y = 65535
+_MOST_STRIPS = 2**31 - 1
+"""`Strip` numbers them in an int."""
 _MOST_HELD_REGISTERS = 160
 _HELD_TAPS = 7
 """Rows of at most this many taps are held in registers, as `for_each_tap` in window.cuh does."""
@@ -78,6 +80,8 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
     blocks = grid(window, channels, s)
     if blocks[0] > _MOST_BLOCKS_X or blocks[1] > _MOST_BLOCKS_Y:
         reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")
+    if blocks[0] * (s.threads // s.lanes) > _MOST_STRIPS:
+        reasons.append(f"strips of {s.pixels} pixels are more than 32 bits count")
     return reasons
 
 

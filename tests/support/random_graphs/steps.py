@@ -605,6 +605,16 @@ def resize(d: Drawing) -> None:
     d.apply("Resize", [x, None, d.attribute(scales)], **numbers)
 
 
+def grid_sample(d: Drawing) -> None:
+    """Images sampled at computed places."""
+    x = d.ranked(4, 4)
+    if not x.type.elements:
+        raise RejectedError("nothing to sample")
+    grid = d.like((x.type.static[0], d.integer(1, 4), d.integer(1, 4), 2), x.type.dtype, constant=0.3)
+    numbers = {"align_corners": d.integer(0, 1), "padding_mode": d.choose(["zeros", "border", "reflection"])}
+    d.apply("GridSample", [x, grid], mode=d.choose(["linear", "nearest", "cubic"]), **numbers)
+
+
 def recurrent(d: Drawing) -> None:
     """LSTM, GRU and RNN."""
     if d.is_exact or d.float_ not in (F16, F32):
@@ -698,6 +708,7 @@ STEPS: tuple[tuple[float, Callable[[Drawing], None]], ...] = (
     (0.5, einsum),
     (0.8, scatter),
     (0.7, resize),
+    (0.4, grid_sample),
     (0.2, recurrent),
     (0.2, reverse_sequence),
     (1.0, fresh),

@@ -101,3 +101,12 @@ def test_grid_covers_pixels_and_channels() -> None:
     assert pool.FAMILY.geometry(deep, SCHEDULE).grid == (-(-7 * 28 * 5 // 8), 2, 1)
     geometry = depthwise.FAMILY.geometry(convolution(64, 1), SCHEDULE)
     assert geometry.smem_bytes == 9 * 64 * 4
+
+
+def test_strips_that_32_bits_do_not_count_are_made_longer() -> None:
+    """3600 million pixels: one a strip are too many, and so is the choice for each pixel alone."""
+    problem = pooling(1, 60000, 2)
+    single = Schedule(threads=256, lanes=1, vector=1, pixels=1)
+    assert any("32 bits" in reason for reason in pool.FAMILY.violations(problem, single, target("sm_90a")))
+    chosen = pool.FAMILY.choose(problem, target("sm_90a"))
+    assert chosen.pixels > 1 and not pool.FAMILY.violations(problem, chosen, target("sm_90a"))
