@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -72,7 +73,13 @@ def start(*arguments: str | os.PathLike[str], cwd: Path, **environment: str) -> 
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_hear_interrupts,
     )
+
+
+def _hear_interrupts() -> None:
+    """A shell starts what it puts in the background deaf to Ctrl-C, and children inherit that; at a terminal nobody is."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finished(process: subprocess.Popen[str]) -> Outcome:
