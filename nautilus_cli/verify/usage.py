@@ -52,7 +52,11 @@ _MOVES_FIRST_OPERAND = frozenset(
         *("Gather", "GatherElements", "GatherND", "ReverseSequence", "Trilu", "Compress", "TopK", "SpaceToDepth"),
     }
 )
-_INDEX_OPERAND = {"Gather": 1, "GatherElements": 1, "GatherND": 1, "Scatter": 1, "ScatterElements": 1, "ScatterND": 1, "OneHot": 0}
+_INDEX_OPERAND = {
+    **dict.fromkeys(("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND"), 1),
+    "OneHot": 0,
+    "RoiAlign": 2,
+}
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 _LENGTHS_OPERAND = 4
 _LOGICAL = frozenset({"And", "Or", "Xor", "Not"})

@@ -163,9 +163,7 @@ def test_enormous_tensor_is_refused_before_it_exists(proto: ModelProto, place: W
 def test_problem_beyond_what_a_launch_can_be(place: Workplace) -> None:
     """69 GB of result: it may exist, but not even its rows can be counted in 31 bits."""
     convolution = node("Conv", ["x", "w"], ["y"], pads=[2**31, 1, 2**31, 1])
-    proto = networks.model(
-        [convolution], [port("x", 1, 2, 2, 2)], [port("y", 1, 2, 2**32, 2)], {"w": np.ones((2, 2, 3, 3), np.float32)}
-    )
+    proto = networks.model([convolution], [port("x", 1, 2, 2, 2)], [port("y", 1, 2, 2**32, 2)], {"w": np.ones((2, 2, 3, 3), np.float32)})
     saved(proto, place.model)
     assert "the_node: is too large for emulated" in place.refused(MODEL)
 

@@ -100,6 +100,11 @@ def test_other_indexing_operators(op: str, shape: tuple[int, ...], attributes: d
     assert use_of(indices, node(op, [value(*shape), indices], value(5, 8), **attributes)) == Indices(0, high)
 
 
+def test_regions_lie_in_images_of_the_batch():
+    images = value(5, dtype=I64)
+    assert use_of(images, node("RoiAlign", [value(3, 8, 9, 9), value(5, 4), images], value(5, 8, 1, 1))) == Indices(0, 2)
+
+
 def test_one_hot_stays_below_its_depth():
     depth = value(dtype=I64, constant=12)
     assert use_of(IDS, node("OneHot", [IDS, depth, value(2)], value(2, 3, 12))) == Indices(0, 11)
