@@ -464,32 +464,38 @@ def test_verify_is_seeded(library: Path, model: Path, nautilus: Caller, tmp_path
     assert first != other
 
 
-def test_verify_tolerance_of_one_output(library: Path, model: Path, nautilus: Caller) -> None:
-    """Sums in another order differ in their last bit somewhere; a tolerance of nothing for one output concerns that one."""
-    done = nautilus("verify", model, library, "--rtol", "y=0", "--atol", "y=0", "--json")
-    assert done.code == 6
-    assert "1 of 2 outputs differ" in done.err
-    outputs = {output["name"]: output for output in json.loads(done.out)["outputs"]}
-    assert not outputs["y"]["match"]
-    assert (outputs["y"]["rtol"], outputs["y"]["atol"]) == (0, 0)
-    assert outputs["hidden"]["match"]
-    assert outputs["hidden"]["rtol"] > 0
-    assert json.loads(library.with_suffix(".verify.json").read_text())["match"] is False
-    nautilus("verify", model, library, "--rtol", "0", "--rtol", "y=1", "--atol", "0", "--atol", "y=1").done()
-    assert "'z'" in nautilus("verify", model, library, "--rtol", "z=0").refused(2)
+def damage(library: Path, weight: str, column: int | slice) -> None:
+    """Turn the sign of the largest number in a column of a weight, where it lies in the library."""
+    array = next(numpy_helper.to_array(t) for t in perceptron().graph.initializer if t.name == weight)[..., column]
+    content = bytearray(library.read_bytes())
+    place = content.find(array.tobytes())
+    assert place > 0
+    content[place + int(np.abs(array).argmax()) * array.itemsize + 3] ^= 0x80
+    library.write_bytes(content)
 
 
 def test_verify_notices_a_damaged_weight(library: Path, model: Path, nautilus: Caller) -> None:
-    bias = next(numpy_helper.to_array(t) for t in perceptron().graph.initializer if t.name == "b1")
-    content = bytearray(library.read_bytes())
-    place = content.find(bias.tobytes())
-    assert place > 0
-    content[place + int(np.argmax(bias)) * 4 + 3] ^= 0x80  # the sign of the largest
-    library.write_bytes(content)
+    damage(library, "b1", slice(None))
     done = nautilus("verify", model, library)
     assert done.code == 6
     assert "FAILED" in done.out
     assert "2 of 2 outputs differ" in done.err
+
+
+def test_verify_tolerance_of_one_output(library: Path, model: Path, nautilus: Caller) -> None:
+    """A weight that only y depends on is damaged: y is wrong by more than rounding, and by less than one."""
+    damage(library, "w2", 0)
+    done = nautilus("verify", model, library, "--rtol", "hidden=1", "--atol", "hidden=0.5", "--rtol", "0", "--json")
+    assert done.code == 6
+    assert "1 of 2 outputs differ" in done.err
+    outputs = {output["name"]: output for output in json.loads(done.out)["outputs"]}
+    assert (outputs["hidden"]["match"], outputs["hidden"]["rtol"], outputs["hidden"]["atol"]) == (True, 1, 0.5)
+    assert (outputs["y"]["match"], outputs["y"]["rtol"]) == (False, 0)
+    assert outputs["y"]["atol"] > 0
+    assert json.loads(library.with_suffix(".verify.json").read_text())["match"] is False
+    nautilus("verify", model, library, "--atol", "y=1").done()
+    assert json.loads(library.with_suffix(".verify.json").read_text())["match"] is True
+    assert "'z'" in nautilus("verify", model, library, "--rtol", "z=0").refused(2)
 
 
 def test_verify_another_model(library: Path, nautilus: Caller, tmp_path: Path) -> None:
