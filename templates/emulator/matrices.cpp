@@ -20,32 +20,6 @@ struct Spread {
     bool is_transposed;
 };
 
-// Where the two elements of 16 bits that LANE holds of a matrix lie: rows and columns.
-struct Place {
-    int row[2], column[2];
-};
-Place place_of(int lane, bool is_transposed) {
-    const int group = lane / 4, first = lane % 4 * 2;
-    if (is_transposed) return {{first, first + 1}, {group, group}};
-    return {{group, group}, {first, first + 1}};
-}
-
-void spread(void **lanes, unsigned) {
-    const Spread &any = *static_cast<Spread *>(lanes[0]);
-    for (int tile = 0; tile < any.tiles; ++tile) {
-        for (int matrix = 0; matrix < any.count; ++matrix) {
-            for (int lane = 0; lane < kLanes; ++lane) {
-                const Place place = place_of(lane, any.is_transposed);
-                char *to = reinterpret_cast<char *>(static_cast<Spread *>(lanes[lane])->fragments + tile * any.count + matrix);
-                for (int i = 0; i < 2; ++i) {
-                    const MatrixRow &row = static_cast<Spread *>(lanes[matrix * kRowsOfMatrix + place.row[i]])->rows[tile];
-                    std::memcpy(to + 2 * i, row.bytes + 2 * place.column[i], 2);
-                }
-            }
-        }
-    }
-}
-
 struct Gather {
     MatrixRow *row;
     const unsigned *fragment;
@@ -53,17 +27,55 @@ struct Gather {
     bool is_transposed;
 };
 
-void gather(void **lanes, unsigned) {
-    const Gather &any = *static_cast<Gather *>(lanes[0]);
-    for (int matrix = 0; matrix < any.count; ++matrix) {
-        for (int lane = 0; lane < kLanes; ++lane) {
-            const Place place = place_of(lane, any.is_transposed);
-            const char *from = reinterpret_cast<const char *>(static_cast<Gather *>(lanes[lane])->fragment + matrix);
-            for (int i = 0; i < 2; ++i) {
-                MatrixRow &row = *static_cast<Gather *>(lanes[matrix * kRowsOfMatrix + place.row[i]])->row;
-                std::memcpy(row.bytes + 2 * place.column[i], from + 2 * i, 2);
+// Eight rows of eight elements of 16 bits: rows become columns.
+void transpose_rows(MatrixRow (&rows)[kRowsOfMatrix]) {
+    __m128i in[kRowsOfMatrix], pairs[kRowsOfMatrix], quads[kRowsOfMatrix];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kRowsOfMatrix; ++i) in[i] = _mm_load_si128(reinterpret_cast<const __m128i *>(rows[i].bytes));
+    NAUTILUS_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        pairs[2 * i] = _mm_unpacklo_epi16(in[2 * i], in[2 * i + 1]);
+        pairs[2 * i + 1] = _mm_unpackhi_epi16(in[2 * i], in[2 * i + 1]);
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < 2; ++i) {
+        NAUTILUS_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            quads[4 * i + 2 * half] = _mm_unpacklo_epi32(pairs[4 * i + half], pairs[4 * i + 2 + half]);
+            quads[4 * i + 2 * half + 1] = _mm_unpackhi_epi32(pairs[4 * i + half], pairs[4 * i + 2 + half]);
+        }
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        _mm_store_si128(reinterpret_cast<__m128i *>(rows[2 * i].bytes), _mm_unpacklo_epi64(quads[i], quads[4 + i]));
+        _mm_store_si128(reinterpret_cast<__m128i *>(rows[2 * i + 1].bytes), _mm_unpackhi_epi64(quads[i], quads[4 + i]));
+    }
+}
+
+void spread(void **lanes, unsigned) {
+    const Spread any = *static_cast<Spread *>(lanes[0]);
+    for (int tile = 0; tile < any.tiles; ++tile) {
+        for (int matrix = 0; matrix < any.count; ++matrix) {
+            MatrixRow rows[kRowsOfMatrix];
+            for (int i = 0; i < kRowsOfMatrix; ++i) rows[i] = static_cast<Spread *>(lanes[matrix * kRowsOfMatrix + i])->rows[tile];
+            if (any.is_transposed) transpose_rows(rows);
+            for (int lane = 0; lane < kLanes; ++lane) {
+                std::memcpy(static_cast<Spread *>(lanes[lane])->fragments + tile * any.count + matrix, rows[lane / 4].bytes + lane % 4 * 4,
+                            4);
             }
         }
+    }
+}
+
+void gather(void **lanes, unsigned) {
+    const Gather any = *static_cast<Gather *>(lanes[0]);
+    for (int matrix = 0; matrix < any.count; ++matrix) {
+        MatrixRow rows[kRowsOfMatrix];
+        for (int lane = 0; lane < kLanes; ++lane) {
+            std::memcpy(rows[lane / 4].bytes + lane % 4 * 4, static_cast<Gather *>(lanes[lane])->fragment + matrix, 4);
+        }
+        if (any.is_transposed) transpose_rows(rows);
+        for (int i = 0; i < kRowsOfMatrix; ++i) *static_cast<Gather *>(lanes[matrix * kRowsOfMatrix + i])->row = rows[i];
     }
 }
 
@@ -76,53 +88,50 @@ struct Mma {
 
 // Sums of 16 rows lie together while they are added to.
 constexpr int kMostColumns = 256;
+constexpr int kMostDepth = 16;
 struct Workspace {
-    float a[16][16];
-    float b[16][kMostColumns];
+    float a[16][kMostDepth];
+    float b[kMostDepth][kMostColumns];
     float c[16][kMostColumns];
 };
 
-// Depths of the elements in one register: first and how many.
-int depths_of_register(TensorType type) { return type == TensorType::kTf32 ? 1 : 2; }
-
 void multiply(void **lanes, unsigned) {
     const Mma any = *static_cast<Mma *>(lanes[0]);
+    const auto lane_of = [&](int lane) -> const Mma & { return *static_cast<Mma *>(lanes[lane]); };
     Workspace &work = this_block().workspace<Workspace>();
-    const int in_register = depths_of_register(any.type);
-    const int half_depth = 4 * in_register;
-    const auto operand = [&](unsigned bits, float(&elements)[2]) { read_register(any.type, bits, elements); };
-    float elements[2];
-    for (int lane = 0; lane < kLanes; ++lane) {
-        const unsigned *b = static_cast<Mma *>(lanes[lane])->b;
-        for (int column = 0; column < any.columns; ++column) {
-            for (int i = 0; i < 2; ++i) {
-                operand(b[2 * column + i], elements);
-                for (int e = 0; e < in_register; ++e)
-                    work.b[half_depth * i + lane % 4 * in_register + e][8 * column + lane / 4] = elements[e];
+    const int in_group = elements_of_chunk(any.type), depth = 2 * in_group;
+    for (int column = 0; column < any.columns; ++column) {
+        for (int half = 0; half < 2; ++half) {
+            __m256 block[8];
+            for (int group = 0; group < 8; ++group) {
+                block[group] = read_group(any.type, group, [&](int lane) { return lane_of(lane).b[2 * column + half]; });
             }
+            transpose(block);
+            for (int k = 0; k < in_group; ++k) _mm256_storeu_ps(&work.b[half * in_group + k][8 * column], block[k]);
         }
     }
     for (int row = 0; row < any.rows; ++row) {
-        for (int lane = 0; lane < kLanes; ++lane) {
-            const Mma &own = *static_cast<Mma *>(lanes[lane]);
+        for (int group = 0; group < 8; ++group) {
             for (int i = 0; i < 4; ++i) {
-                operand(own.a[4 * row + i], elements);
-                for (int e = 0; e < in_register; ++e) {
-                    work.a[lane / 4 + 8 * (i % 2)][half_depth * (i / 2) + lane % 4 * in_register + e] = elements[e];
-                }
-            }
-            for (int column = 0; column < any.columns; ++column) {
-                const float *sums = own.sums + 4 * (row * any.columns + column);
-                std::memcpy(&work.c[lane / 4][8 * column + lane % 4 * 2], sums, 2 * sizeof(float));
-                std::memcpy(&work.c[lane / 4 + 8][8 * column + lane % 4 * 2], sums + 2, 2 * sizeof(float));
+                const __m256 elements = read_group(any.type, group, [&](int lane) { return lane_of(lane).a[4 * row + i]; });
+                write_chunk(any.type, &work.a[group + 8 * (i % 2)][i / 2 * in_group], elements);
             }
         }
-        add_product(work.c[0], kMostColumns, work.a[0], 16, work.b[0], kMostColumns, 16, 8 * any.columns, 2 * half_depth);
         for (int lane = 0; lane < kLanes; ++lane) {
-            for (int column = 0; column < any.columns; ++column) {
-                float *sums = static_cast<Mma *>(lanes[lane])->sums + 4 * (row * any.columns + column);
-                std::memcpy(sums, &work.c[lane / 4][8 * column + lane % 4 * 2], 2 * sizeof(float));
-                std::memcpy(sums + 2, &work.c[lane / 4 + 8][8 * column + lane % 4 * 2], 2 * sizeof(float));
+            const float *sums = lane_of(lane).sums + 4 * row * any.columns;
+            float *upper = &work.c[lane / 4][lane % 4 * 2], *lower = &work.c[lane / 4 + 8][lane % 4 * 2];
+            for (int column = 0; column < any.columns; ++column, sums += 4) {
+                std::memcpy(upper + 8 * column, sums, 2 * sizeof(float));
+                std::memcpy(lower + 8 * column, sums + 2, 2 * sizeof(float));
+            }
+        }
+        add_product(work.c[0], kMostColumns, work.a[0], kMostDepth, work.b[0], kMostColumns, 16, 8 * any.columns, depth);
+        for (int lane = 0; lane < kLanes; ++lane) {
+            float *sums = lane_of(lane).sums + 4 * row * any.columns;
+            const float *upper = &work.c[lane / 4][lane % 4 * 2], *lower = &work.c[lane / 4 + 8][lane % 4 * 2];
+            for (int column = 0; column < any.columns; ++column, sums += 4) {
+                std::memcpy(sums, upper + 8 * column, 2 * sizeof(float));
+                std::memcpy(sums + 2, lower + 8 * column, 2 * sizeof(float));
             }
         }
     }

@@ -3,22 +3,29 @@
 namespace nautilus::emulated {
 namespace {
 
-// kRows rows by 8 kVectors columns stay in registers over the whole depth.
+// kRows rows by 8 kVectors columns stay in registers over the whole depth; only unrolled loops leave an array there.
 template <int kRows, int kVectors>
 void add_tile(float *c, int ldc, const float *a, int lda, const float *b, int ldb, int depth) {
     __m256 sums[kRows][kVectors];
+    NAUTILUS_UNROLL
     for (int i = 0; i < kRows; ++i) {
+        NAUTILUS_UNROLL
         for (int j = 0; j < kVectors; ++j) sums[i][j] = _mm256_loadu_ps(c + i * ldc + 8 * j);
     }
     for (int k = 0; k < depth; ++k) {
         __m256 right[kVectors];
+        NAUTILUS_UNROLL
         for (int j = 0; j < kVectors; ++j) right[j] = _mm256_loadu_ps(b + k * ldb + 8 * j);
+        NAUTILUS_UNROLL
         for (int i = 0; i < kRows; ++i) {
             const __m256 left = _mm256_broadcast_ss(a + i * lda + k);
+            NAUTILUS_UNROLL
             for (int j = 0; j < kVectors; ++j) sums[i][j] = _mm256_fmadd_ps(left, right[j], sums[i][j]);
         }
     }
+    NAUTILUS_UNROLL
     for (int i = 0; i < kRows; ++i) {
+        NAUTILUS_UNROLL
         for (int j = 0; j < kVectors; ++j) _mm256_storeu_ps(c + i * ldc + 8 * j, sums[i][j]);
     }
 }

@@ -68,53 +68,32 @@ const unsigned char *chunk_at(Block &block, unsigned offset, Site site) {
     return chunk;
 }
 
-void transpose(__m256 (&rows)[8]) {
-    __m256 pairs[8], quads[8];
-    for (int i = 0; i < 8; i += 2) {
-        pairs[i] = _mm256_unpacklo_ps(rows[i], rows[i + 1]);
-        pairs[i + 1] = _mm256_unpackhi_ps(rows[i], rows[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-        quads[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
-        quads[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
-        quads[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
-        quads[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
-    }
-    for (int i = 0; i < 4; ++i) {
-        rows[i] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x20);
-        rows[i + 4] = _mm256_permute2f128_ps(quads[i], quads[i + 4], 0x31);
-    }
-}
-
 // Reads ROWS rows, a multiple of 8 from FIRST_ROW on, as [depth][row].
 void read_by_depth(Block &block, const Descriptor &operand, TensorType type, int first_row, int rows, float *out, int pitch, Site site) {
-    float chunk[8];
     const int in_chunk = elements_of_chunk(type), depth = kChunksOfDepth * in_chunk;
     if (operand.is_transposed()) {
         for (int k = 0; k < depth; ++k) {
             for (int row = 0; row < rows; row += in_chunk) {
                 const unsigned place = operand.along_rows(static_cast<unsigned>(k), static_cast<unsigned>((first_row + row) / in_chunk));
-                read_chunk(type, chunk_at(block, place, site), chunk);
-                std::memcpy(out + k * pitch + row, chunk, static_cast<std::size_t>(in_chunk) * sizeof(float));
+                write_chunk(type, out + k * pitch + row, read_chunk(type, chunk_at(block, place, site)));
             }
         }
         return;
     }
+    const auto along_depth = [&](int row, int chunk) {
+        const unsigned place = operand.along_depth(static_cast<unsigned>(first_row + row), static_cast<unsigned>(chunk));
+        return read_chunk(type, chunk_at(block, place, site));
+    };
     for (int row = 0; row < rows; row += 8) {
         for (int first = 0; first < depth; first += 8) {
-            __m256 block_of_rows[8];
+            __m256 elements[8];
             for (int i = 0; i < 8; ++i) {
-                alignas(32) float elements[8];
-                for (int e = 0; e < 8; e += in_chunk) {
-                    const unsigned place =
-                        operand.along_depth(static_cast<unsigned>(first_row + row + i), static_cast<unsigned>((first + e) / in_chunk));
-                    read_chunk(type, chunk_at(block, place, site), chunk);
-                    std::memcpy(elements + e, chunk, static_cast<std::size_t>(in_chunk) * sizeof(float));
-                }
-                block_of_rows[i] = _mm256_load_ps(elements);
+                elements[i] = along_depth(row + i, first / in_chunk);
+                if (in_chunk == 4)
+                    elements[i] = _mm256_insertf128_ps(elements[i], _mm256_castps256_ps128(along_depth(row + i, first / 4 + 1)), 1);
             }
-            transpose(block_of_rows);
-            for (int i = 0; i < 8; ++i) _mm256_storeu_ps(out + (first + i) * pitch + row, block_of_rows[i]);
+            transpose(elements);
+            for (int i = 0; i < 8; ++i) _mm256_storeu_ps(out + (first + i) * pitch + row, elements[i]);
         }
     }
 }
@@ -127,14 +106,12 @@ struct Workspace {
 
 void read_a_from_registers(const StartedProduct &product, int warp, Workspace &work) {
     const TensorType type = product.what.type;
-    const int in_register = type == TensorType::kTf32 ? 1 : 2, half_depth = 4 * in_register;
-    for (int lane = 0; lane < kLanes; ++lane) {
+    for (int group = 0; group < 8; ++group) {
         for (int i = 0; i < 4; ++i) {
-            float elements[2];
-            read_register(type, product.a_registers[static_cast<std::size_t>((warp * kLanes + lane) * 4 + i)], elements);
-            for (int e = 0; e < in_register; ++e) {
-                work.a[lane / 4 + 8 * (i % 2)][half_depth * (i / 2) + lane % 4 * in_register + e] = elements[e];
-            }
+            const auto register_of = [&](int lane) {
+                return product.a_registers[static_cast<std::size_t>((warp * kLanes + lane) * 4 + i)];
+            };
+            write_chunk(type, &work.a[group + 8 * (i % 2)][i / 2 * elements_of_chunk(type)], read_group(type, group, register_of));
         }
     }
 }
