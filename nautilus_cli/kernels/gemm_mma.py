@@ -1,0 +1,109 @@
+"""Matrix products on tensor cores by mma.sync: batch × [m, k] × [k, n], any orientation of both operands, any extents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import mma_product
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.mma_product import MmaProduct, Schedule
+from nautilus_cli.kernels.product import Product
+from nautilus_cli.targets.base import Target
+
+__all__ = ["FAMILY", "GemmMmaFamily", "Problem", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A batched matrix product; k = 0 gives zeros.
+
+    Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
+    (batch, k, n) where `b_k_last` is false; `Epilogue` at (batch, m, n), whose parameter 0 is the sum, in float. A functor that only loads
+    elements of type `multiply`, in vectors of 4, 8 or 16 bytes, is copied asynchronously; any other computes on the way, and its values are
+    rounded to `multiply`.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether k is A's last coordinate.
+        b_k_last: whether k is B's last coordinate.
+        multiply: type of the elements that tensor cores multiply: F16, BF16, or F32, which they take as tf32.
+        terms: 1; or 3, for F32, where each element is the sum of two of tf32 and only the product of the smaller ones is left out.
+        accumulate: type of the sums, F32.
+        a_storage: type of A's elements in memory; only sizes vectors.
+        b_storage: type of B's elements in memory; only sizes vectors.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    multiply: DType
+    terms: int = 1
+    accumulate: DType = F32
+    a_storage: DType = F16
+    b_storage: DType = F16
+
+    @property
+    def product(self) -> MmaProduct:
+        """The problem as the main loop sees it."""
+        shape = Product(
+            batch=self.batch,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            a_k_last=self.a_k_last,
+            b_k_last=self.b_k_last,
+            a_run=self.k if self.a_k_last else self.m,
+            b_run=self.k if self.b_k_last else self.n,
+            a_bytes=self.a_storage.bytes,
+            b_bytes=self.b_storage.bytes,
+            sum_bytes=self.accumulate.bytes,
+        )
+        return MmaProduct(shape=shape, element_bytes=self.multiply.bytes, terms=self.terms)
+
+
+class GemmMmaFamily:
+    """The mma.sync matrix-product family."""
+
+    name = "gemm_mma"
+    template = "gemm_mma.cu.jinja"
+    headers = ("nautilus/kernels/gemm_mma.cuh",)
+    problem_type = Problem
+    schedule_type = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        reasons = []
+        if problem.multiply not in (F16, BF16, F32):
+            reasons.append(f"tensor cores do not multiply {problem.multiply} here")
+        if problem.terms != 1 and (problem.terms != 3 or problem.multiply != F32):
+            reasons.append(f"{problem.terms} terms of {problem.multiply}; 1, or 3 of f32, are written")
+        if problem.accumulate != F32:
+            reasons.append(f"sums of {problem.accumulate}; tensor cores add up in f32")
+        return (*reasons, *mma_product.violations(problem.product, schedule, target))
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return the legal schedule of least estimated time."""
+        return mma_product.choose(problem.product, target)
+
+    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
+        """Return the choices of each searched field; `mma_product.with_vectors` completes a point."""
+        return mma_product.space(problem.product)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space, illegal points included."""
+        return mma_product.schedules(problem.product)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return one block for each tile of each product."""
+        return mma_product.geometry(problem.product, schedule)
+
+
+FAMILY = GemmMmaFamily()

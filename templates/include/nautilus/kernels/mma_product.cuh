@@ -1,0 +1,277 @@
+// The main loop of matrix products on tensor cores by mma.sync: tiles through a ring of stages in shared memory, sums in registers.
+//
+// A block computes kTileM by kTileN results, each of its warps kWarpM by kWarpN of them over a share of every tile's depth: the sums of
+// kSlicesK warps are added in order at the end. Copies run kStages - 1 tiles ahead.
+#pragma once
+
+#include <nautilus/core/arguments.cuh>
+#include <nautilus/core/constants.cuh>
+#include <nautilus/core/dims.cuh>
+#include <nautilus/core/math.cuh>
+#include <nautilus/core/splat.cuh>
+#include <nautilus/device/device.cuh>
+#include <nautilus/kernels/mma_tile.cuh>
+#include <nautilus/kernels/product.cuh>
+#include <nautilus/memory/access.cuh>
+
+namespace nautilus::kernels {
+
+// Threads of a block.
+template <class Schedule>
+inline constexpr int kMmaThreads =
+    Schedule::kTileM / Schedule::kWarpM * (Schedule::kTileN / Schedule::kWarpN) * Schedule::kSlicesK * device::kWarpThreads;
+
+// Which results of the block's tile a warp computes, and from which share of the depth.
+template <class Schedule>
+struct WarpPlace {
+  static constexpr int kWarpsN = Schedule::kTileN / Schedule::kWarpN;
+  static constexpr int kWarps = Schedule::kTileM / Schedule::kWarpM * kWarpsN;  // of a slice
+  static constexpr int kRows = Schedule::kWarpM / 16;                           // of mma
+  static constexpr int kPairs = Schedule::kWarpN / 16;                          // of columns of mma
+  int number, m, n, slice;
+
+  NAUTILUS_DEVICE explicit WarpPlace(int warp)
+      : number(warp % kWarps), m(warp % kWarps / kWarpsN * Schedule::kWarpM), n(warp % kWarpsN * Schedule::kWarpN), slice(warp / kWarps) {}
+};
+
+// One step of depth of an operand, kTiles times 16 rows of A or columns of B from FIRST on, as mma_block takes it. In a register of A, bit
+// 0 of its number says whether it is of the second eight rows and bit 1 whether of the second half of the depth; for B it is the other way
+// round.
+template <class T, class Layout, bool kIsLeft, int kTiles>
+NAUTILUS_DEVICE void load_fragments(uint32 (&fragments)[kTiles][4], const unsigned char *tile, int first, int depth) {
+  constexpr int kHalfDepth = device::kMmaDepth<T> / 2;
+  const int lane = device::lane_index();
+  if constexpr (Layout::kIsReadSingly) {
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kTiles; ++i) {
+      NAUTILUS_UNROLL
+      for (int r = 0; r < 4; ++r) {
+        const int outer = first + 16 * i + lane / 4 + (kIsLeft ? r % 2 : r / 2) * 8;
+        const int at = depth + lane % 4 + (kIsLeft ? r / 2 : r % 2) * kHalfDepth;
+        fragments[i][r] = device::load_shared<uint32>(reinterpret_cast<const uint32 *>(tile + Layout::place_of(at, outer)));
+      }
+    }
+  } else {
+    // The lane names a row of matrix lane / 8, which goes to the register of that number.
+    const int outer = first + (kIsLeft ? lane / 8 % 2 : lane / 16) * 8;
+    const int at = depth + (kIsLeft ? lane / 16 : lane / 8 % 2) * kHalfDepth;
+    if constexpr (Layout::kHasDepthLast) {
+      device::load_matrix_tiles(fragments, [&](int i) { return tile + Layout::place_of(outer + lane % 8 + 16 * i, at); });
+    } else {
+      device::load_matrix_tiles<true>(fragments, [&](int i) { return tile + Layout::place_of(at + lane % 8, outer + 16 * i); });
+    }
+  }
+}
+
+// Rounds floats in registers to tf32, and what that leaves.
+template <int kTiles>
+NAUTILUS_DEVICE void split(uint32 (&fragments)[kTiles][4], uint32 (&rest)[kTiles][4]) {
+  NAUTILUS_UNROLL
+  for (int i = 0; i < kTiles; ++i) {
+    NAUTILUS_UNROLL
+    for (int r = 0; r < 4; ++r) {
+      const float value = device::bit_cast<float>(fragments[i][r]);
+      fragments[i][r] = device::to_tf32(value);
+      rest[i][r] = device::to_tf32(value - device::bit_cast<float>(fragments[i][r]));
+    }
+  }
+}
+
+// Adds the product of one step to the sums. A float is multiplied as tf32: rounded, or with kTerms 3 as the sum of two such numbers, so
+// that only the product of the smaller ones is left out.
+template <class T, int kTerms, int kRows, int kPairs>
+NAUTILUS_DEVICE void add_step(float (&sums)[kRows][2 * kPairs][4], uint32 (&a)[kRows][4], uint32 (&b)[kPairs][4]) {
+  if constexpr (kIsSameType<T, float>) {
+    uint32 a_rest[kRows][4], b_rest[kPairs][4];
+    split(a, a_rest);
+    split(b, b_rest);
+    if constexpr (kTerms == 3) {
+      device::mma_block<T>(sums, a_rest, b);
+      device::mma_block<T>(sums, a, b_rest);
+    }
+  }
+  device::mma_block<T>(sums, a, b);
+}
+
+// Gives each lane neighbouring columns of its rows, VECTOR of them: of 2, what mma gives; of 4, lanes that differ in bit 0 exchange half of
+// what they hold; of 8, those that differ in bit 1 too.
+template <int kVector, int kPairs>
+NAUTILUS_DEVICE void exchange_columns(float (&sums)[2 * kPairs][4]) {
+  struct Half {
+    float values[kPairs][4];
+  };
+  NAUTILUS_UNROLL
+  for (int bit = 1; 2 * bit < kVector; bit *= 2) {
+    const bool is_second = (device::lane_index() & bit) != 0;
+    Half half;
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kPairs; ++i) {
+      const int first = i / bit * 2 * bit + i % bit;
+      NAUTILUS_UNROLL
+      for (int e = 0; e < 4; ++e) half.values[i][e] = is_second ? sums[first][e] : sums[first + bit][e];
+    }
+    half = device::shuffle_xor(half, bit);
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kPairs; ++i) {
+      const int first = i / bit * 2 * bit + i % bit;
+      NAUTILUS_UNROLL
+      for (int e = 0; e < 4; ++e) {  // no choice of a place: that would not be a register
+        sums[first][e] = is_second ? half.values[i][e] : sums[first][e];
+        sums[first + bit][e] = is_second ? sums[first + bit][e] : half.values[i][e];
+      }
+    }
+  }
+}
+
+// Hands kRows times 16 rows of results to the epilogue, from FIRST_ROW of the tile on. Reads of a row are issued before its first store.
+template <class Schedule, int kRows, class Sink, class A>
+NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex tile, int first_row, int first_column,
+                                 float (&sums)[kRows][2 * WarpPlace<Schedule>::kPairs][4]) {
+  using Epilogue = typename Sink::Epilogue;
+  constexpr int kPairs = WarpPlace<Schedule>::kPairs;
+  constexpr int kVector = Schedule::kVectorC;
+  constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
+  constexpr int kGroup = kTogether / 2;            // of steps along n
+  constexpr int kVectors = 4 * kPairs / kVector;
+  const int lane = device::lane_index(), in_group = lane % 4;
+  const int column = (in_group % kGroup) * 8 + in_group / kGroup * kTogether;
+  NAUTILUS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    exchange_columns<kTogether, kPairs>(sums[i]);
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const auto row = sink.row(arguments, tile.m * Schedule::kTileM + first_row + 16 * i + 8 * half + lane / 4);
+      const auto place = [&](int v) {  // of a vector
+        return tile.n * Schedule::kTileN + first_column + v * kVector / kTogether * 8 * kGroup + column + v * kVector % kTogether;
+      };
+      typename Epilogue::template Inputs<kVector> inputs[kVectors];
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        if (row.is_inside && sink.has_column(arguments, place(v)))
+          inputs[v] = Epilogue::template load<kVector>(arguments, sink.at(row, place(v)));
+      }
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        if (!row.is_inside || !sink.has_column(arguments, place(v))) continue;
+        Vector<float, kVector> values;
+        NAUTILUS_UNROLL
+        for (int e = 0; e < kVector; ++e) {
+          const int held = v * kVector + e;
+          values[e] = sums[i][held / 2][2 * half + held % 2];
+        }
+        Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values);
+      }
+    }
+  }
+}
+
+// Adds the sums of the slices in order, through shared memory; each slice finishes a share of the rows.
+template <class Schedule, class Sink, class A>
+NAUTILUS_DEVICE void finish_warp_slices(const A &arguments, const Sink &sink, TileIndex tile, const WarpPlace<Schedule> &warp,
+                                        float *shared, float (&sums)[WarpPlace<Schedule>::kRows][2 * WarpPlace<Schedule>::kPairs][4]) {
+  using Warps = WarpPlace<Schedule>;
+  constexpr int kRows = Warps::kRows, kColumns = 2 * Warps::kPairs, kOwnRows = kRows / Schedule::kSlicesK;
+  const int lane = device::lane_index();
+  // Every register of a warp is a line of shared memory.
+  const auto line = [&](int slice, int row, int column, int e) {
+    return shared + (((slice * Warps::kWarps + warp.number) * kRows + row) * kColumns * 4 + column * 4 + e) * device::kWarpThreads + lane;
+  };
+  device::block_barrier();  // the last tile has been read
+  NAUTILUS_UNROLL
+  for (int i = 0; i < kRows; ++i) {
+    NAUTILUS_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      NAUTILUS_UNROLL
+      for (int e = 0; e < 4; ++e) *line(warp.slice, i, j, e) = sums[i][j][e];
+    }
+  }
+  device::block_barrier();
+  float totals[kOwnRows][kColumns][4];
+  NAUTILUS_UNROLL
+  for (int i = 0; i < kOwnRows; ++i) {
+    NAUTILUS_UNROLL
+    for (int j = 0; j < kColumns; ++j) {
+      NAUTILUS_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        const int row = warp.slice * kOwnRows + i;
+        totals[i][j][e] = *line(0, row, j, e);
+        NAUTILUS_UNROLL
+        for (int slice = 1; slice < Schedule::kSlicesK; ++slice) totals[i][j][e] += *line(slice, row, j, e);
+      }
+    }
+  }
+  finish_warp<Schedule, kOwnRows>(arguments, sink, tile, warp.m + 16 * kOwnRows * warp.slice, warp.n, totals);
+}
+
+// Computes one tile of results. SOURCE_A gives the rows, SOURCE_B the columns, SINK takes the results; T is multiplied.
+template <class Schedule, class T, int kTerms, class SourceA, class SourceB, class Sink, class A>
+NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
+  constexpr int kThreads = kMmaThreads<Schedule>, kStages = Schedule::kStages;
+  using LoaderA = MmaTileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads>;
+  using LoaderB = MmaTileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kThreads>;
+  using LayoutA = typename LoaderA::Layout;
+  using LayoutB = typename LoaderB::Layout;
+  using Warps = WarpPlace<Schedule>;
+  constexpr int kStage = LayoutA::kBytes + LayoutB::kBytes;
+  constexpr int kStep = device::kMmaDepth<T>;
+  constexpr int kSteps = Schedule::kTileK / kStep / Schedule::kSlicesK;
+  static_assert(kSteps > 0, "each slice has a step of a tile");
+
+  const int thread = device::thread_index().x;
+  const Warps warp(thread / device::kWarpThreads);
+  unsigned char *const shared = device::dynamic_shared<unsigned char>();
+  float sums[Warps::kRows][2 * Warps::kPairs][4] = {};
+
+  LoaderA loader_a(arguments, source_a, tile.m * Schedule::kTileM, thread);
+  LoaderB loader_b(arguments, source_b, tile.n * Schedule::kTileN, thread);
+  device::dependency_wait();
+  const int tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
+  const auto start = [&](int number, unsigned char *stage) {
+    if (number < tiles) {
+      loader_a.start(arguments, number * Schedule::kTileK, stage);
+      loader_b.start(arguments, number * Schedule::kTileK, stage + LayoutA::kBytes);
+    }
+    device::cp_async_commit();
+  };
+  const auto finish = [&](int number, unsigned char *stage) {
+    if (number < tiles) {
+      loader_a.finish(arguments, number * Schedule::kTileK, stage);
+      loader_b.finish(arguments, number * Schedule::kTileK, stage + LayoutA::kBytes);
+    }
+  };
+  NAUTILUS_UNROLL
+  for (int number = 0; number < kStages - 1; ++number) {
+    start(number, shared + number * kStage);
+    finish(number, shared + number * kStage);
+  }
+  unsigned char *reading = shared, *filling = shared + (kStages - 1) * kStage;
+  for (int number = 0; number < tiles; ++number) {
+    device::cp_async_wait<kStages - 2>();
+    device::block_barrier();  // the tile is there, and the one before it has been read
+    start(number + kStages - 1, filling);
+    uint32 a[2][Warps::kRows][4], b[2][Warps::kPairs][4];
+    const auto load = [&](int step) {
+      const int depth = (warp.slice * kSteps + step) * kStep;
+      load_fragments<T, LayoutA, true>(a[step % 2], reading, warp.m, depth);
+      load_fragments<T, LayoutB, false>(b[step % 2], reading + LayoutA::kBytes, warp.n, depth);
+    };
+    load(0);
+    NAUTILUS_UNROLL
+    for (int step = 0; step < kSteps; ++step) {
+      if (step + 1 < kSteps) load(step + 1);
+      add_step<T, kTerms>(sums, a[step % 2], b[step % 2]);
+    }
+    finish(number + kStages - 1, filling);
+    reading = reading == shared + (kStages - 1) * kStage ? shared : reading + kStage;
+    filling = filling == shared + (kStages - 1) * kStage ? shared : filling + kStage;
+  }
+  device::cp_async_wait<0>();
+  device::dependency_trigger();
+  if constexpr (Schedule::kSlicesK == 1) {
+    finish_warp<Schedule, Warps::kRows>(arguments, sink, tile, warp.m, warp.n, sums);
+  } else {
+    finish_warp_slices<Schedule>(arguments, sink, tile, warp, reinterpret_cast<float *>(shared), sums);
+  }
+}
+
+}  // namespace nautilus::kernels

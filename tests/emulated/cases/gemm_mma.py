@@ -1,0 +1,221 @@
+"""Cases of the gemm_mma family: orientations, edges, schedules, types, prologues and epilogues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import from_strides, identity, padded
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
+from nautilus_cli.kernels.mma_product import with_vectors
+from nautilus_cli.numerics import derived
+from nautilus_cli.targets.registry import target
+from tests.emulated.building import Steps
+from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.harness import Case, output
+from tests.emulated.reference import evaluate
+
+SCHEDULES = {
+    "square": Schedule(tile_m=32, tile_n=32, tile_k=32, warp_m=16, warp_n=16, stages=2),
+    "wide": Schedule(tile_m=64, tile_n=128, tile_k=32, warp_m=32, warp_n=64, stages=3, group_m=2),
+    "tall": Schedule(tile_m=128, tile_n=32, tile_k=16, warp_m=32, warp_n=32, stages=6, group_m=8),
+    "sliced": Schedule(tile_m=64, tile_n=32, tile_k=64, warp_m=64, warp_n=32, slices_k=4, stages=3),
+    "halved": Schedule(tile_m=32, tile_n=64, tile_k=128, warp_m=32, warp_n=16, slices_k=2, stages=2),
+    "single": Schedule(tile_m=16, tile_n=16, tile_k=16, warp_m=16, warp_n=16, stages=4),
+    "deep": Schedule(tile_m=16, tile_n=32, tile_k=128, warp_m=16, warp_n=16, stages=5),
+}
+"""By name; vectors are as long as each problem allows. Depths are for 16 bits."""
+
+
+def tf32(array: np.ndarray) -> np.ndarray:
+    """Return float32 numbers rounded to tf32, ties away from zero."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def multiplied(a: np.ndarray, b: np.ndarray, problem: Problem) -> np.ndarray:
+    """Return the products' sums in float64, of operands as tensor cores get them."""
+    narrow = [x.astype(np.float32) for x in (a, b)]
+    if problem.multiply != F32:
+        left, right = (x.astype(problem.multiply.numpy).astype(np.float64) for x in narrow)
+        return np.matmul(left, right)
+    large = [tf32(x) for x in narrow]
+    sums = np.matmul(*(x.astype(np.float64) for x in large))
+    if problem.terms == 3:
+        small = [tf32(x - y).astype(np.float64) for x, y in zip(narrow, large, strict=True)]
+        sums += np.matmul(small[0], large[1].astype(np.float64)) + np.matmul(large[0].astype(np.float64), small[1])
+    return sums
+
+
+def product_case(
+    name: str,
+    problem: Problem,
+    schedule: Schedule,
+    buffers: tuple[np.ndarray, ...],
+    a: Expression,
+    b: Expression,
+    epilogue: Expression,
+) -> Case:
+    """Return the case whose expected buffers follow the functors in float64."""
+    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
+    left = left if problem.a_k_last else left.swapaxes(1, 2)
+    right = right.swapaxes(1, 2) if problem.b_k_last else right
+    expected: dict[int, np.ndarray] = {}
+    evaluate(epilogue, buffers, [multiplied(left, right, problem)], expected)
+    stores = {store.slot: store.storage for store in epilogue.stores}
+    tolerances = {slot: derived(result, terms=max(1, problem.k), accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
+    request = KernelRequest(
+        family="gemm_mma",
+        problem=problem,
+        schedule=with_vectors(problem.product, deep_enough(problem, schedule)),
+        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
+        pointers=len(buffers),
+    )
+    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+
+def deep_enough(problem: Problem, schedule: Schedule) -> Schedule:
+    """Return the schedule with a depth for the type: half as many elements of 32 bits."""
+    return replace(schedule, tile_k=schedule.tile_k * 2 // problem.multiply.bytes)
+
+
+def plain(
+    name: str,
+    extents: tuple[int, int, int, int],
+    schedule: Schedule,
+    *,
+    storage: DType = F16,
+    multiply: DType | None = None,
+    result: DType | None = None,
+    terms: int = 1,
+    a_k_last: bool = True,
+    b_k_last: bool = True,
+) -> Case:
+    """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
+    batch, m, n, k = extents
+    result = storage if result is None else result
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=a_k_last,
+        b_k_last=b_k_last,
+        multiply=storage if multiply is None else multiply,
+        terms=terms,
+        a_storage=storage,
+        b_storage=storage,
+    )
+    steps = Steps()
+    steps.store(steps.parameter(0), 2, result, identity((batch, m, n)))
+    return product_case(
+        name,
+        problem,
+        schedule,
+        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
+        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        steps.expression(),
+    )
+
+
+def fused(schedule: Schedule, storage: DType) -> Case:
+    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot,
+    transposed, and half of it before the maximum in another. Scales are powers of two, so that nothing is rounded before the product."""
+    batch, m, n, k = 2, 37, 24, 40
+    prologue, epilogue = Steps(), Steps()
+    scaled = prologue.apply(
+        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
+    )
+    a = prologue.expression(prologue.apply("relu", scaled))
+    where = identity((batch, m, n))
+    transposed = from_strides((batch, m, n), (m * n, 1, m))
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
+    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
+    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
+    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, multiply=storage, a_storage=storage, b_storage=storage)
+    return product_case(
+        f"fused-{storage}-{schedule.slices_k}",
+        problem,
+        schedule,
+        (
+            values(batch * m * k, storage, 1),
+            values(batch * k * n, storage, 2),
+            (2.0 ** np.random.default_rng(3).integers(-2, 3, m)).astype(np.float32),
+            values(n, storage, 4),
+            values(batch * m * n, storage, 5),
+            output(batch * m * n, storage.numpy),
+            output(batch * m * n, F32.numpy),
+        ),
+        a,
+        read(1, storage, identity((batch, k, n))),
+        epilogue.expression(),
+    )
+
+
+def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool) -> Case:
+    """Return a product whose A is padded along m: what is outside reads as zero and nothing is read there. Where it is not plain, one is
+    added to both operands, so that steps beyond k, which must add nothing, would show."""
+    m, n, k = 35, 16, channels
+    left, right, epilogue = Steps(), Steps(), Steps()
+    loaded = left.load(0, storage, padded((1, m - 5, k), (0, 2, 0), (1, m, k)))
+    other = right.load(1, storage, identity((1, n, k)))
+    a = left.expression(loaded if is_plain else left.apply("add", loaded, left.constant(1.0)))
+    b = right.expression(other if is_plain else right.apply("add", other, right.constant(1.0)))
+    epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
+    problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=storage, a_storage=storage, b_storage=storage)
+    whole = [np.random.default_rng(i).integers(-9, 10, size).astype(storage.numpy) for i, size in enumerate(((m - 5) * k, n * k))]
+    name = f"guarded-{storage}-{channels}-{'plain' if is_plain else 'computed'}"
+    return product_case(name, problem, schedule, (*whole, output(m * n, F32.numpy)), a, b, epilogue.expression())
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Return all cases."""
+    found: list[Case] = [fused(SCHEDULES["square"], F16), fused(SCHEDULES["sliced"], BF16), fused(SCHEDULES["halved"], F32)]
+    square = SCHEDULES["square"]
+    edges = [
+        (1, 1, 1, 1),
+        (1, 13, 37, 11),
+        (1, square.tile_m - 1, square.tile_n - 1, square.tile_k - 1),
+        (1, square.tile_m, square.tile_n, square.tile_k),
+        (1, square.tile_m + 1, square.tile_n + 1, square.tile_k + 1),
+        (3, 2 * square.tile_m, 2 * square.tile_n, 4 * square.tile_k),
+        (1, 44, 52, 36),
+    ]
+    for number, extents in enumerate(edges):
+        for a_k_last in (True, False):
+            for b_k_last in (True, False):
+                layout = ("k" if a_k_last else "m") + ("k" if b_k_last else "n")
+                name = "x".join(map(str, extents))
+                storage = (F16, BF16, F32)[number % 3]
+                schedule = square if number % 2 == 0 or number == 5 else SCHEDULES["halved"]
+                found.append(plain(f"{name}-{layout}-{storage}", extents, schedule, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
+    for schedule_name, schedule in SCHEDULES.items():
+        found.append(plain(f"{schedule_name}-ragged", (2, 67, 41, 53), schedule))
+        found.append(plain(f"{schedule_name}-even", (1, 144, 136, 192), schedule, a_k_last=schedule_name != "wide"))
+        found.append(plain(f"{schedule_name}-tf32", (1, 72, 68, 100), schedule, storage=F32, b_k_last=schedule_name != "tall"))
+    found.append(plain("two-columns", (1, 48, 50, 64), square, result=F32))
+    found.append(plain("four-columns", (1, 48, 52, 64), square, result=F32))
+    found.append(plain("f32-as-f16", (1, 33, 20, 40), square, storage=F32, multiply=F16))
+    found.append(plain("f16-as-bf16", (1, 33, 18, 40), square, multiply=BF16, b_k_last=False))
+    found.append(plain("no-steps", (2, 5, 6, 0), square))
+    found.append(plain("many-batches", (65537, 1, 2, 3), SCHEDULES["single"]))
+    for layout in ((True, True), (False, False)):
+        name = f"three-terms-{'kk' if layout[0] else 'mn'}"
+        found.append(plain(name, (1, 70, 52, 132), SCHEDULES["square"], storage=F32, terms=3, a_k_last=layout[0], b_k_last=layout[1]))
+    found.append(guarded(square, F16, 40, is_plain=True))
+    found.append(guarded(square, F16, 21, is_plain=False))
+    found.append(guarded(square, F32, 40, is_plain=True))
+    found.append(with_long_indices(fused(square, F16)))
+    for name in ("sm_80", "sm_90a", "emulated"):
+        for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
+            problem = plain("", extents, square).request.problem
+            found.append(plain(f"chosen-{name}-{extents[1]}", extents, FAMILY.choose(problem, target(name))))
+    return tuple(found)
