@@ -28,6 +28,7 @@ from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
 from nautilus_cli.verify import report
+from nautilus_cli.verify.no_reference import NoReference
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class CompileResult:
         library_bytes: size of the library.
         weight_bytes: of the weights, wherever they lie.
         notes: sentences for the user.
-        verification: the comparison with onnxruntime; None where it was not wanted or no target can run here.
+        verification: the comparison with onnxruntime; None where it was not wanted, no target can run here, or onnxruntime cannot.
     """
 
     library: Path
@@ -74,6 +75,8 @@ class CompileResult:
 
 def compile(options: CompileOptions, progress: Progress = silent) -> CompileResult:
     """Compile a model to a library and a manifest, then compare it with onnxruntime where a target can run here.
+
+    A library that cannot be compared is complete and stays; a note says so.
 
     Raises:
         NautilusError: the subclass says what failed; nothing half-written stays.
@@ -112,7 +115,10 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     if options.verify and here is not None:
         place = "emulated" if here.target.is_emulated else "gpu"
         with load_library(options.output, device=here.device, place=place) as library:
-            verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
+            try:
+                verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
+            except NoReference as error:
+                notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
     elif options.verify:
         names = " or ".join(target.name for target in targets)
         notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")

@@ -17,6 +17,7 @@ from nautilus_cli.numerics.propagation import ErrorEstimate, estimate
 from nautilus_cli.numerics.tolerance import from_deviation
 from nautilus_cli.verify import archive
 from nautilus_cli.verify.inputs import DrawnInput, Range, check_arrays, check_given, draw, without_bound
+from nautilus_cli.verify.no_reference import NoReference
 from nautilus_cli.verify.report import InputSummary, Report
 
 Run = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -91,7 +92,7 @@ class Checker:
         """Run the library and the reference, and compare what comes out.
 
         Raises:
-            ModelError: onnxruntime cannot run the model.
+            NoReference: onnxruntime cannot run the model.
             VerificationError: the library's outputs are not the model's at all: another name, element type or shape.
         """
         arrays = {name: drawn.array for name, drawn in inputs.items()}
@@ -125,7 +126,7 @@ def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | Non
     Raises:
         UsageError: a setting names what the model does not have, or given inputs or outputs do not fit.
         FileError: a file cannot be read.
-        ModelError: onnxruntime cannot run the model.
+        NoReference: onnxruntime cannot run the model.
         VerificationError: the library's outputs are not the model's at all: another name, element type or shape.
     """
     settings = Settings() if settings is None else settings
@@ -138,8 +139,17 @@ def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | Non
 
 
 def oracle(model: Path | bytes, folder: Path | None = None) -> Reference:
-    """Return onnxruntime with a model; errors as those of `oracle.Oracle`."""
-    from nautilus_cli.verify.oracle import Oracle  # here: outputs in a file are compared where there is no onnxruntime
+    """Return onnxruntime with a model.
+
+    Raises:
+        NoReference: onnxruntime is not there, or cannot load the model; running it may raise this too.
+    """
+    try:
+        from nautilus_cli.verify.oracle import Oracle  # here: outputs in a file are compared where there is no onnxruntime
+    except ImportError as error:
+        raise NoReference(
+            f"onnxruntime cannot be imported: {error}", hint="Install it, or compare with known outputs (--golden)."
+        ) from error
 
     session = Oracle(model, folder)
     return Reference(name=session.name, run=lambda inputs: session.run({name: inputs[name] for name in session.inputs if name in inputs}))

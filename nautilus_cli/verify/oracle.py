@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from nautilus_cli.errors import ModelError, UsageError, nearest
+from nautilus_cli.errors import UsageError, nearest
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import BF16
+from nautilus_cli.verify.no_reference import NoReference
 
 _BFLOAT16 = 16
 """ONNX's number of the element type. Source: onnx.proto, TensorProto.DataType."""
@@ -27,6 +28,10 @@ EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 """Source: onnxruntime_session_options_config_keys.h."""
 
 
+INSTEAD = "Outputs that are known can be compared with: nautilus verify MODEL LIB.so --inputs X.npz --golden Y.npz."
+"""What helps where onnxruntime does not."""
+
+
 class Oracle:
     """A reference session.
 
@@ -35,7 +40,7 @@ class Oracle:
         folder: where external data lies, of a model that is given as bytes.
 
     Raises:
-        ModelError: onnxruntime cannot load the model.
+        NoReference: onnxruntime cannot load the model.
     """
 
     def __init__(self, model: Path | bytes, folder: Path | None = None) -> None:
@@ -48,11 +53,7 @@ class Oracle:
             try:
                 self._session = _session(source, folder, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
             except Exception as error:
-                raise ModelError(
-                    f"onnxruntime cannot load it: {reason(error)}",
-                    where=self._where,
-                    hint="Compile with --no-verify to go without a reference.",
-                ) from error
+                raise NoReference(f"onnxruntime cannot load it: {reason(error)}", where=self._where, hint=INSTEAD) from error
 
     @property
     def name(self) -> str:
@@ -74,7 +75,7 @@ class Oracle:
 
         Raises:
             UsageError: an input is missing or unknown.
-            ModelError: onnxruntime fails, or an output is no tensor.
+            NoReference: onnxruntime fails, or an output is no tensor.
         """
         for name in inputs:
             if name not in self.inputs:
@@ -86,12 +87,12 @@ class Oracle:
         try:
             results = self._session.run_with_ort_values(list(self.outputs), feeds)
         except Exception as error:
-            raise ModelError(f"onnxruntime cannot run it: {reason(error)}", where=self._where) from error
+            raise NoReference(f"onnxruntime cannot run it: {reason(error)}", where=self._where, hint=INSTEAD) from error
         return {name: self._to_array(name, value) for name, value in zip(self.outputs, results, strict=True)}
 
     def _to_array(self, name: str, value: Any) -> np.ndarray:
         if not value.is_tensor():
-            raise ModelError(f"output {quoted(name)} is no tensor", where=self._where)
+            raise NoReference(f"output {quoted(name)} is no tensor", where=self._where)
         if value.element_type() != _BFLOAT16:
             return np.asarray(value.numpy())
         # onnxruntime has no numpy type for bfloat16: take the bytes.

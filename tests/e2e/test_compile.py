@@ -9,13 +9,14 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import nautilus_cli
 from tests.e2e import commands, networks
@@ -127,6 +128,36 @@ def test_no_verify(model: Path, nautilus: Caller, tmp_path: Path) -> None:
     said = nautilus("compile", model, "-o", tmp_path / "libmodel.so", "--target", "emulated", "--no-verify").done()
     assert "cosine" not in said.out
     assert files(tmp_path) == {"model.onnx", "libmodel.so", "libmodel.json"}
+
+
+def only_nautilus_runs_it(path: Path) -> Path:
+    """Write a model of an operator that onnxruntime has no float64 kernel for."""
+    ports = [networks.port(name, 2, 3, dtype=TensorProto.DOUBLE) for name in ("x", "y")]
+    return saved(networks.model([helper.make_node("Selu", ["x"], ["y"], "activation")], ports[:1], ports[1:]), path)
+
+
+def test_what_onnxruntime_cannot_run_is_compiled_and_says_so(nautilus: Caller, tmp_path: Path) -> None:
+    """The library is complete: that there is no reference is a note of compile, and an error only of verify."""
+    model = only_nautilus_runs_it(tmp_path / "model.onnx")
+    done = nautilus("compile", model, "-o", tmp_path / "libmodel.so", "--target", "emulated").done()
+    assert "note: not verified; the library is complete" in done.err
+    assert "onnxruntime cannot load it" in done.err and "Selu" in done.err
+    assert files(tmp_path) == {"model.onnx", "libmodel.so", "libmodel.json"}
+    assert "onnxruntime cannot load it" in nautilus("verify", model, tmp_path / "libmodel.so").refused(3)
+    x = np.linspace(-1, 1, 6).reshape(2, 3)
+    np.savez(tmp_path / "x.npz", x=x)
+    np.savez(tmp_path / "y.npz", y=1.05070102214813232421875 * np.where(x > 0, x, 1.67326319217681884765625 * np.expm1(x)))
+    nautilus("verify", model, tmp_path / "libmodel.so", "--inputs", tmp_path / "x.npz", "--golden", tmp_path / "y.npz").done()
+
+
+def test_without_onnxruntime_a_model_is_compiled_and_says_so(
+    model: Path, nautilus: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.delitem(sys.modules, "nautilus_cli.verify.oracle", raising=False)
+    done = nautilus("compile", model, "-o", tmp_path / "libmodel.so", "--target", "emulated").done()
+    assert "not verified; the library is complete" in done.err and "onnxruntime cannot be imported" in done.err
+    assert "onnxruntime cannot be imported" in nautilus("verify", model, tmp_path / "libmodel.so").refused(3)
 
 
 def test_compiling_again_without_verifying_drops_the_old_verdict(library: Path, model: Path, nautilus: Caller) -> None:

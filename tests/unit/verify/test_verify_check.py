@@ -135,7 +135,7 @@ def test_unknown_outputs_in_tolerances(bert: tuple[Path, Graph]):
 
 
 def test_a_model_that_the_reference_refuses(bert: tuple[Path, Graph]):
-    with pytest.raises(ModelError, match="--no-verify"):
+    with pytest.raises(ModelError, match="--golden"):
         verify(b"nonsense", bert[1], Library(bert[0]))
 
 
