@@ -1,9 +1,10 @@
 """Compile, verify and time the benchmark models; a JSON line for each.
 
-Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [NAME.EXPORTER.TYPE ...]
+Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [--packages] [--light] [NAME.EXPORTER.TYPE ...]
 
-A name may be a prefix: `resnet50` takes both exporters and both types. Without names: the models of MODELS at batch 1. On the emulated
-target the latency is left out, since it would not be a speed.
+A name may be a prefix: `resnet50` takes both exporters and both types. Without names: the models of MODELS at batch 1. `--packages` takes
+the models that `models/fetch.py` has fetched, `--light` onnx's nine light models. On the emulated target the latency is left out, since it
+would not be a speed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models import catalogue, weightless
+import onnx.backend.test
+
+from models import catalogue, fetch, weightless
 from nautilus_cli import driver, load
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.frontend.load import load as load_model
@@ -29,39 +33,71 @@ from nautilus_cli.verify.inputs import draw
 MODELS = ("ppocr_cls", "resnet50", "mobilenet_v3", "vit_b16", "bert_base", "gpt2_s128")
 
 
-def cases(names: list[str]) -> Iterator[tuple[str, Path, dict[str, tuple[int, ...]]]]:
-    """Yield (name, ONNX or packed file, shapes) of the chosen models."""
-    for name, model in catalogue.catalogue().items():
-        shapes = {key: tuple(dims) for key, dims in model.shapes.items()}
-        if model.is_fetched:
-            from models.fetch import fetch
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A model to measure.
 
+    Attributes:
+        name: for the row.
+        source: an ONNX file, or a packed graph without weights.
+        model: what the catalogue says of it; None for a light model.
+    """
+
+    name: str
+    source: Path
+    model: catalogue.Model | None = None
+
+
+def cases(names: list[str]) -> Iterator[Case]:
+    """Yield the benchmark models chosen."""
+    for name, model in catalogue.catalogue().items():
+        if model.is_fetched:
             if name in (names or MODELS):
-                yield name, fetch(name), shapes
+                yield Case(name=name, source=fetch.fetch(name), model=model)
             continue
         for graph in model.graphs:
             full = f"{name}.{graph.path.name.removesuffix(catalogue.SUFFIX)}"
             chosen = any(full.startswith(n) for n in names) if names else name in MODELS and graph.batch == 1
             if chosen:
-                yield full, graph.path, shapes
+                yield Case(name=full, source=graph.path, model=model)
 
 
-def measure(name: str, source: Path, shapes: dict[str, tuple[int, ...]], target: str | None, folder: Path) -> dict[str, Any]:
+def packages() -> Iterator[Case]:
+    """Yield the packages' models that are fetched and expected to compile."""
+    for name, model in catalogue.catalogue().items():
+        if model.is_fetched and not model.missing and (path := fetch.kept(name)) is not None:
+            yield Case(name=name, source=path, model=model)
+
+
+def light() -> Iterator[Case]:
+    """Yield onnx's light models: real topologies whose weights are constant."""
+    for path in sorted((Path(onnx.backend.test.__file__).parent / "data" / "light").glob("*.onnx")):
+        yield Case(name=path.stem, source=path)
+
+
+def measure(case: Case, target: str | None, folder: Path) -> dict[str, Any]:
     """Return the row of one model."""
-    path = source
-    if source.name.endswith(catalogue.SUFFIX):
-        path = folder / f"{name}.onnx"
-        weightless.save(weightless.fill(source), path)
-    library = folder / f"lib{name}.so"
-    row: dict[str, Any] = {"model": name}
+    path, model = case.source, case.model
+    if path.name.endswith(catalogue.SUFFIX):
+        path = folder / f"{case.name}.onnx"
+        weightless.save(weightless.fill(case.source), path)
+    library = folder / f"lib{case.name}.so"
+    shapes = {key: tuple(dims) for key, dims in model.shapes.items()} if model else {}
+    bindings = model.bindings if model else {}
+    ranges = {key: (low, high) for key, (low, high) in model.ranges.items()} if model else {}
+    row: dict[str, Any] = {"model": case.name}
     begin = time.perf_counter()
-    result = driver.compile(driver.CompileOptions(model=path, output=library, target=target, shapes=shapes, verify=False))
+    result = driver.compile(
+        driver.CompileOptions(model=path, output=library, target=target, shapes=shapes, bindings=bindings, verify=False)
+    )
     compiled = result.targets[0]
     row |= {"target": compiled.target, "compile_s": round(time.perf_counter() - begin, 2)}
     row |= {"kernels": compiled.kernels, "launches": compiled.launches, "arena_bytes": compiled.arena_bytes}
     row |= {"library_bytes_without_weights": result.library_bytes - result.weight_bytes, "weight_bytes": result.weight_bytes}
     begin = time.perf_counter()
-    report = driver.verify(driver.VerifyOptions(model=path, library=library))
+    report = driver.verify(
+        driver.VerifyOptions(model=path, library=library, ranges=ranges, rtol=model.rtol if model else {}, atol=model.atol if model else {})
+    )
     row["verify_s"] = round(time.perf_counter() - begin, 2)
     row["outputs"] = {
         key: {
@@ -79,14 +115,27 @@ def measure(name: str, source: Path, shapes: dict[str, tuple[int, ...]], target:
     with load(library) as loaded:
         if not loaded.is_emulated:
             with Session(loaded) as session:
-                session.feed({key: drawn.array for key, drawn in draw(load_model(path, shapes=shapes).graph, 0, {}).items()})
+                session.feed(
+                    {key: drawn.array for key, drawn in draw(load_model(path, shapes=shapes, bindings=bindings).graph, 0, ranges).items()}
+                )
                 timing = session.time(samples=30, runs=20, warmup=20)
                 row["latency_us"] = round(timing.median_us, 2)
                 row["latency_p10_us"] = round(timing.percentile_us(10), 2)
                 row["latency_p90_us"] = round(timing.percentile_us(90), 2)
-    path.unlink() if path is not source else None
+    if path is not case.source:
+        path.unlink()
     library.unlink()
     return row
+
+
+def chosen(options: argparse.Namespace) -> Iterator[Case]:
+    """Yield what the command line asks for."""
+    if options.packages:
+        yield from packages()
+    if options.light:
+        yield from light()
+    if options.names or not (options.packages or options.light):
+        yield from cases(options.names)
 
 
 def main() -> int:
@@ -95,19 +144,21 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--target")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--packages", action="store_true")
+    parser.add_argument("--light", action="store_true")
     options = parser.parse_args()
     found = device.driver()
     print(f"# driver {found.version}, {', '.join(d.name for d in found.devices) or found.problem}", flush=True)
     failed = False
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, source, shapes in cases(options.names):
+        for case in chosen(options):
             try:
-                row = measure(name, source, shapes, options.target, Path(folder))
+                row = measure(case, options.target, Path(folder))
             except NautilusError as error:
-                row = {"model": name, "match": False, "error": str(error)}
+                row = {"model": case.name, "match": False, "error": str(error)}
             except Exception:
-                row = {"model": name, "match": False, "error": traceback.format_exc()}
+                row = {"model": case.name, "match": False, "error": traceback.format_exc()}
             failed |= not row["match"]
             lines.append(json.dumps(row))
             print(lines[-1], flush=True)
