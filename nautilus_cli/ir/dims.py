@@ -1,0 +1,537 @@
+"""Symbolic integers: dimensions that are known by name and range until the model runs.
+
+A `Symbolic` stands where an int stands: shape rules, index maps and the geometry of kernels compute with it by Python's own operators.
+It is a polynomial with integer coefficients in atoms: named symbols, floor quotients and maxima. The form is canonical as far as the
+rules below reach, so that equal expressions compare and hash equal; what has one value only is a plain int.
+
+A comparison is decided by the bounds of the difference. One that holds for some values of the symbols and fails for others raises
+`UndecidedError`: code that goes on either way asks `same`, or for `lower` and `upper`, instead.
+"""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import gcd
+from typing import TYPE_CHECKING
+
+from nautilus_cli.errors import ModelError
+
+if TYPE_CHECKING:  # to the type checker a symbolic integer is an int, which is how the code that computes with it sees it
+    _Integer = int
+else:
+    _Integer = object
+
+_MOST_STEPS = 64
+"""Steps of a polynomial division before it is given up."""
+
+
+class UndecidedError(ModelError):
+    """A comparison that holds for some values of the dimensions in their ranges and fails for others.
+
+    Attributes:
+        left, right: what was compared.
+    """
+
+    def __init__(self, left: int, relation: str, right: int) -> None:
+        ranges = ", ".join(f"{s.name} = {s.low}..{s.high}" for s in sorted(symbols(left) | symbols(right), key=_name))
+        super().__init__(
+            f"whether {left} {relation} {right} depends on the sizes with which the model runs ({ranges})",
+            hint="A range in which it holds, or fails, throughout is right.",
+        )
+        self.left = left
+        self.right = right
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A named dimension. As an atom it stands for its size divided by `divisor`.
+
+    Attributes:
+        name: as users see it.
+        low: smallest size, a multiple of `divisor`.
+        high: largest size, a multiple of `divisor`.
+        divisor: of every size.
+    """
+
+    name: str
+    low: int
+    high: int
+    divisor: int = 1
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value of the atom."""
+        return self.low // self.divisor, self.high // self.divisor
+
+    def __str__(self) -> str:
+        return self.name if self.divisor == 1 else f"{self.name}/{self.divisor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A quotient rounded down that is no polynomial."""
+
+    dividend: int
+    divisor: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value; the divisor is positive."""
+        found = [a // b for a in (lower(self.dividend), upper(self.dividend)) for b in (lower(self.divisor), upper(self.divisor))]
+        return min(found), max(found)
+
+    def __str__(self) -> str:
+        return f"floor({_grouped(self.dividend)}/{_grouped(self.divisor)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """The greatest of several integers of which none always is."""
+
+    operands: tuple[int, ...]
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value."""
+        return max(map(lower, self.operands)), max(map(upper, self.operands))
+
+    def __str__(self) -> str:
+        return f"max({', '.join(map(str, self.operands))})"
+
+
+Atom = Symbol | Quotient | Maximum
+Monomial = tuple[tuple[Atom, int], ...]
+"""A product of powers, in the order of the atoms' text; the empty one is 1."""
+
+
+class Symbolic(_Integer):
+    """An integer that depends on named dimensions.
+
+    Attributes:
+        terms: monomials with their coefficients, none zero, in a fixed order.
+        low, high: bounds of the value, not always the closest.
+    """
+
+    __slots__ = ("_hash", "high", "low", "terms")
+
+    terms: tuple[tuple[Monomial, int], ...]
+    low: int
+    high: int
+    _hash: int
+
+    @staticmethod
+    def of(terms: Mapping[Monomial, int]) -> int:
+        """Return the sum of TERMS, as a plain int where it is one."""
+        kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+        if not kept.keys() - {()}:
+            return kept.get((), 0)
+        made = object.__new__(Symbolic)
+        made.terms = tuple(sorted(kept.items(), key=lambda term: _text(term[0])))
+        made._hash = hash(made.terms)
+        made.low = made.high = 0
+        for monomial, coefficient in made.terms:
+            low, high = _monomial_bounds(monomial)
+            made.low += coefficient * (low if coefficient > 0 else high)
+            made.high += coefficient * (high if coefficient > 0 else low)
+        return made
+
+    def __add__(self, other: int) -> int:
+        found = _terms(other)
+        if found is None:
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, coefficient in found:
+            total[monomial] = total.get(monomial, 0) + coefficient
+        return Symbolic.of(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> int:
+        return Symbolic.of({monomial: -coefficient for monomial, coefficient in self.terms})
+
+    def __pos__(self) -> int:
+        return self
+
+    def __sub__(self, other: int) -> int:
+        return self + -_plain(other)
+
+    def __rsub__(self, other: int) -> int:
+        return -self + other
+
+    def __mul__(self, other: int) -> int:
+        found = _terms(other)
+        if found is None:
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in found:
+                monomial = _product(left, right)
+                total[monomial] = total.get(monomial, 0) + a * b
+        return Symbolic.of(total)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int, modulus: None = None) -> int:  # type: ignore[override]
+        result = 1
+        for _ in range(exponent):
+            result = result * self
+        return result
+
+    def __floordiv__(self, other: int) -> int:
+        return _quotient(self, _plain(other))
+
+    def __rfloordiv__(self, other: int) -> int:
+        return _quotient(_plain(other), self)
+
+    def __mod__(self, other: int) -> int:
+        return self - _plain(other) * (self // other)
+
+    def __rmod__(self, other: int) -> int:
+        return _plain(other) - self * (_plain(other) // self)
+
+    def __divmod__(self, other: int) -> tuple[int, int]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: int) -> tuple[int, int]:
+        return _plain(other) // self, _plain(other) % self
+
+    def __abs__(self) -> int:
+        return maximum(self, -self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Symbolic | numbers.Integral):
+            return NotImplemented
+        difference = self - other
+        if not isinstance(difference, Symbolic):
+            return difference == 0
+        if not difference.can_be_zero():
+            return False
+        raise UndecidedError(self, "equals", other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> bool:
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else not equal
+
+    def __lt__(self, other: int) -> bool:
+        return self._is_below(other, 0, "is less than")
+
+    def __le__(self, other: int) -> bool:
+        return self._is_below(other, 1, "is at most")
+
+    def __gt__(self, other: int) -> bool:
+        return not self._is_below(other, 1, "is at most")
+
+    def __ge__(self, other: int) -> bool:
+        return not self._is_below(other, 0, "is less than")
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __index__(self) -> int:
+        raise ModelError(f"the size {self} is only known when the model runs")
+
+    __int__ = __trunc__ = __index__
+
+    def __float__(self) -> float:
+        raise ModelError(f"the size {self} is only known when the model runs")
+
+    def __truediv__(self, other: object) -> float:
+        return float(self)
+
+    __rtruediv__ = __truediv__
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in sorted(self.terms, key=lambda term: not term[0]):
+            piece = _term_text(monomial, abs(coefficient))
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {piece}" if text else piece if coefficient > 0 else f"-{piece}"
+        return text
+
+    def can_be_zero(self) -> bool:
+        """Whether bounds and divisors allow the value zero."""
+        if self.low > 0 or self.high < 0:
+            return False
+        constant = dict(self.terms).get((), 0)
+        common = gcd(*(coefficient for monomial, coefficient in self.terms if monomial))
+        return constant % common == 0
+
+    def _is_below(self, other: int, margin: int, relation: str) -> bool:
+        """Decide self - other < MARGIN."""
+        difference = self - other
+        if upper(difference) < margin:
+            return True
+        if lower(difference) >= margin:
+            return False
+        raise UndecidedError(self, relation, other)
+
+
+def symbol(name: str, low: int, high: int, divisor: int = 1) -> int:
+    """Return a named dimension with sizes LOW to HIGH, multiples of DIVISOR; a plain int where only one is left.
+
+    Raises:
+        ModelError: no size is left.
+    """
+    first, last = -(-low // divisor) * divisor, high // divisor * divisor
+    if low < 0 or divisor < 1 or first > last:
+        multiples = f" that is a multiple of {divisor}" if divisor != 1 else ""
+        raise ModelError(f"dimension {name} has no size in {low}..{high}{multiples}")
+    if first == last:
+        return first
+    return Symbolic.of({((Symbol(name, first, last, divisor), 1),): divisor})
+
+
+def lower(value: int) -> int:
+    """Return a bound that VALUE is never below."""
+    return value.low if isinstance(value, Symbolic) else value
+
+
+def upper(value: int) -> int:
+    """Return a bound that VALUE is never above."""
+    return value.high if isinstance(value, Symbolic) else value
+
+
+def is_symbolic(value: object) -> bool:
+    """Whether VALUE depends on a dimension that is not known yet."""
+    return isinstance(value, Symbolic)
+
+
+def same(left: object, right: object) -> bool:
+    """Whether two integers are equal whatever the dimensions are; never undecided. Tuples are compared item by item."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, Symbolic) or isinstance(right, Symbolic):
+        return isinstance(left, Symbolic) and isinstance(right, Symbolic) and left.terms == right.terms
+    return left == right
+
+
+def divides(divisor: int, value: int) -> bool:
+    """Whether VALUE is a multiple of DIVISOR whatever the dimensions are."""
+    return same(value % divisor, 0)
+
+
+def maximum(first: int, *others: int) -> int:
+    """Return the greatest of integers, as an expression where that depends on the dimensions."""
+    operands: list[int] = []
+    for value in (first, *others):
+        operands.extend(_operands(value))
+    kept: list[int] = []
+    for number, value in enumerate(operands):
+        rivals = [*kept, *operands[number + 1 :]]
+        if not any(lower(rival - value) >= 0 for rival in rivals):
+            kept.append(value)
+    if len(kept) == 1:
+        return kept[0]
+    return Symbolic.of({((Maximum(tuple(sorted(kept, key=str))), 1),): 1})
+
+
+def minimum(first: int, *others: int) -> int:
+    """Return the least of integers, as an expression where that depends on the dimensions."""
+    return -maximum(-first, *(-value for value in others))
+
+
+def symbols(value: object) -> frozenset[Symbol]:
+    """Return the named dimensions that VALUE depends on."""
+    if not isinstance(value, Symbolic):
+        return frozenset()
+    found: set[Symbol] = set()
+    for atom in atoms(value):
+        match atom:
+            case Symbol():
+                found.add(atom)
+            case Quotient():
+                found |= symbols(atom.dividend) | symbols(atom.divisor)
+            case Maximum():
+                found = found.union(*map(symbols, atom.operands))
+    return frozenset(found)
+
+
+def atoms(value: Symbolic) -> Iterator[Atom]:
+    """Yield the atoms of the outermost polynomial, each once."""
+    yield from dict.fromkeys(atom for monomial, _ in value.terms for atom, _ in monomial)
+
+
+def substitute(value: int, sizes: Mapping[str, int]) -> int:
+    """Return VALUE with dimensions replaced by sizes, or by other expressions; those without a name in SIZES stay."""
+    if not isinstance(value, Symbolic):
+        return value
+    total = 0
+    for monomial, coefficient in value.terms:
+        term = coefficient
+        for atom, power in monomial:
+            term = term * _replaced(atom, sizes) ** power
+        total = total + term
+    return total
+
+
+def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
+    match atom:
+        case Symbol():
+            return sizes[atom.name] // atom.divisor if atom.name in sizes else Symbolic.of({((atom, 1),): 1})
+        case Quotient():
+            return substitute(atom.dividend, sizes) // substitute(atom.divisor, sizes)
+        case Maximum():
+            return maximum(*(substitute(operand, sizes) for operand in atom.operands))
+
+
+def _terms(value: object) -> Iterable[tuple[Monomial, int]] | None:
+    """Return the terms of an integer, None of anything else."""
+    if isinstance(value, Symbolic):
+        return value.terms
+    return (((), operator.index(value)),) if isinstance(value, numbers.Integral) else None
+
+
+def _plain(value: int) -> int:
+    """Return a symbolic or a Python integer for any integer, those of numpy included."""
+    return value if isinstance(value, Symbolic) else operator.index(value)
+
+
+def _product(left: Monomial, right: Monomial) -> Monomial:
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
+
+
+def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
+    low = high = 1
+    for atom, power in monomial:
+        least, greatest = atom.bounds
+        corners = [least**power, greatest**power, *([0] if least < 0 < greatest else [])]
+        products = [a * b for a in (low, high) for b in corners]
+        low, high = min(products), max(products)
+    return low, high
+
+
+def _operands(value: int) -> tuple[int, ...]:
+    """Return the operands of a bare maximum, else VALUE itself."""
+    if isinstance(value, Symbolic) and len(value.terms) == 1:
+        ((monomial, coefficient),) = value.terms
+        if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0][0], Maximum) and monomial[0][1] == 1:
+            return monomial[0][0].operands
+    return (value,)
+
+
+def _quotient(dividend: int, divisor: int) -> int:
+    """Return the quotient rounded down."""
+    if upper(divisor) < 0:
+        dividend, divisor = -dividend, -divisor
+    if lower(divisor) <= 0:
+        if same(divisor, 0):
+            raise ZeroDivisionError("integer division or modulo by zero")
+        raise UndecidedError(divisor, "equals", 0)
+    if not isinstance(divisor, Symbolic):
+        return _quotient_by_number(dividend, divisor)
+    found = _polynomial_quotient(dividend, divisor)
+    return found if found is not None else _atom_or_number(Quotient(dividend, divisor))
+
+
+def _quotient_by_number(dividend: int, divisor: int) -> int:
+    """Divide term by term as far as coefficients are multiples; bring what is left to one form."""
+    if not isinstance(dividend, Symbolic):
+        return dividend // divisor
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in dividend.terms:
+        if not monomial or coefficient % divisor == 0:
+            whole[monomial], left = divmod(coefficient, divisor)
+        else:
+            left = coefficient
+        rest[monomial] = left
+    outside, inside = Symbolic.of(whole), Symbolic.of(rest)
+    if lower(inside) // divisor == upper(inside) // divisor:
+        return outside + lower(inside) // divisor
+    assert isinstance(inside, Symbolic)
+    variable = [(monomial, coefficient) for monomial, coefficient in inside.terms if monomial]
+    constant = dict(inside.terms).get((), 0)
+    if variable[0][1] < 0:  # -(-a // b), the usual text of a quotient rounded up, has the form of (a + b - 1) // b
+        return outside - (-inside + divisor - 1) // divisor
+    common = gcd(divisor, *(coefficient for _, coefficient in variable))
+    if common > 1:
+        reduced = Symbolic.of({monomial: coefficient // common for monomial, coefficient in variable}) + constant // common
+        return outside + reduced // (divisor // common)
+    if len(variable) == 1 and variable[0][1] == 1 and len(variable[0][0]) == 1:
+        atom, power = variable[0][0][0]
+        if power == 1 and isinstance(atom, Quotient) and not isinstance(atom.divisor, Symbolic):
+            return outside + (atom.dividend + constant * atom.divisor) // (atom.divisor * divisor)
+    return outside + _atom_or_number(Quotient(inside, divisor))
+
+
+def _polynomial_quotient(dividend: int, divisor: Symbolic) -> int | None:
+    """Return the quotient where it is a polynomial: by long division whose rest lies in [0, DIVISOR)."""
+    every = sorted({*_atoms(dividend), *_atoms(divisor)}, key=str)
+
+    def degree(monomial: Monomial) -> tuple[int, ...]:
+        powers = dict(monomial)
+        return sum(powers.values()), *(powers.get(atom, 0) for atom in every)
+
+    leading, coefficient = max(divisor.terms, key=lambda term: degree(term[0]))
+    result, rest = 0, dividend
+    for _ in range(_MOST_STEPS):
+        if same(rest, 0) or (lower(rest) >= 0 and lower(divisor - rest) > 0):
+            return result
+        candidates = [term for term in _terms(rest) or () if term[1] % coefficient == 0 and _ratio(term[0], leading) is not None]
+        if not candidates:
+            return None
+        monomial, multiple = max(candidates, key=lambda term: degree(term[0]))
+        ratio = _ratio(monomial, leading)
+        assert ratio is not None
+        step = Symbolic.of({ratio: multiple // coefficient})
+        result, rest = result + step, rest - step * divisor
+    return None
+
+
+def _ratio(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    powers = dict(monomial)
+    for atom, power in divisor:
+        left = powers.get(atom, 0) - power
+        if left < 0:
+            return None
+        powers[atom] = left
+    return tuple((atom, power) for atom, power in powers.items() if power)
+
+
+def _atoms(value: int) -> Iterable[Atom]:
+    return atoms(value) if isinstance(value, Symbolic) else ()
+
+
+def _atom_or_number(atom: Atom) -> int:
+    low, high = atom.bounds
+    return low if low == high else Symbolic.of({((atom, 1),): 1})
+
+
+def _text(monomial: Monomial) -> str:
+    return "*".join(f"{atom}^{power}" for atom, power in monomial)
+
+
+def _term_text(monomial: Monomial, coefficient: int) -> str:
+    """Return a term as text; a coefficient that a symbol's divisor divides undoes it."""
+    pieces = []
+    for atom, power in monomial:
+        text = str(atom)
+        if isinstance(atom, Symbol) and atom.divisor > 1:
+            if coefficient % atom.divisor**power == 0:
+                coefficient //= atom.divisor**power
+                text = atom.name
+            else:
+                text = f"({text})"
+        pieces += [text] * power
+    return "*".join([*([str(coefficient)] if coefficient != 1 or not pieces else []), *pieces])
+
+
+def _grouped(value: int) -> str:
+    text = str(value)
+    return f"({text})" if " " in text else text
+
+
+def _name(symbol_: Symbol) -> str:
+    return symbol_.name
