@@ -67,12 +67,12 @@ def _spec(node: Node) -> spec.Reduction:
 
 
 def _reduction(node: Node, result: Value, term: Expression, index: int, columns: int) -> Reduction:
-    """Return the reduction of NODE; a mean divides by the number of columns, once a row."""
+    """Return the reduction of NODE; a mean divides by the number of columns, once a row; of none it is 0, see `ops.reduce`."""
     dtype = result.type.dtype.compute
     builder = ExpressionBuilder(_NOTHING, Slots())
     combined = builder.parameter(index, dtype)
     if _spec(node).mean:
-        combined = builder.apply("div", (combined, builder.constant(columns, dtype)), dtype)
+        combined = builder.apply("div", (combined, builder.constant(max(1, columns), dtype)), dtype)
     return Reduction(_spec(node).combine, term, builder.expression((combined,)), dtype)
 
 

@@ -85,8 +85,11 @@ def _sum(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
 
 
 def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> np.ndarray:
-    """Divide by the count; of integers the quotient is cut towards zero."""
-    count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    """Divide by the count; of integers the quotient is cut towards zero.
+
+    The mean of nothing is undefined (ONNX 28, ReduceMean-18): it is 0 here, as onnxruntime has it.
+    """
+    count = max(1, int(np.prod([x.shape[a] for a in axes], dtype=np.int64)))
     total = _sum(x, axes, keep)
     if x.dtype.kind == "f":
         return np.asarray(total / x.dtype.type(count))

@@ -53,6 +53,12 @@ def test_reduction_of_nothing_is_the_identity(name: str, expected: float) -> Non
     assert found.tolist() == [[expected, expected]]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
+def test_mean_of_nothing_is_zero(dtype: type) -> None:
+    (found,) = operators()["ReduceMean"].evaluate(ReduceAttrs(), (np.zeros((0, 2), dtype), np.array([0])), 1)
+    assert found.tolist() == [[0, 0]]
+
+
 def test_sixteen_bit_sums_do_not_overflow_on_the_way() -> None:
     x = np.full(3, 300, np.float16)
     for name, expected in (("ReduceL2", 519.6152), ("ReduceSumSquare", np.inf), ("ReduceMean", 300)):
