@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
@@ -41,17 +40,28 @@ def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Cal
     """
     scanner = IncludeScanner(host_compiler.include_folders())
 
-    def compile_source(source: Path) -> bytes:
-        return host_compiler.compile_object(source, store, scanner=scanner)
-
     def compile_unit(unit: Sequence[KernelSource]) -> bytes:
-        # The line directive gives messages the kernel's own file and line.
-        text = "\n".join(f'#line 1 "{kernel.symbol}.cu"\n{kernel.text}' for kernel in unit)
-        content = host_compiler.compile_object(text, store, scanner=scanner)
+        content = unit_object(unit, store, scanner)
         advance(len(unit))
         return content
 
     # Kernels first: their units take the longest. The runtime's sources are compiled on a cold cache only.
     work: list[Callable[[], bytes]] = [partial(compile_unit, unit) for unit in units(kernels)]
-    work += [partial(compile_source, source) for source in host_compiler.runtime_sources()]
+    work += runtime_objects(store, scanner)
     return host_compiler.link_image(run_all(lambda task: task(), work, jobs), store)
+
+
+def unit_object(unit: Sequence[KernelSource], store: Cache, scanner: IncludeScanner) -> bytes:
+    """Return the object file of a translation unit of several kernels.
+
+    Raises:
+        ToolchainError: there is no C++ compiler, or it refuses a kernel.
+    """
+    # The line directive gives messages the kernel's own file and line.
+    text = "\n".join(f'#line 1 "{kernel.symbol}.cu"\n{kernel.text}' for kernel in unit)
+    return host_compiler.compile_object(text, store, scanner=scanner)
+
+
+def runtime_objects(store: Cache, scanner: IncludeScanner) -> list[Callable[[], bytes]]:
+    """Return what compiles each source of the emulator itself; every image needs them all."""
+    return [partial(host_compiler.compile_object, source, store, scanner=scanner) for source in host_compiler.runtime_sources()]

@@ -1,0 +1,90 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from nautilus_cli.errors import NautilusError
+from nautilus_cli.targets import registry
+from nautilus_cli.toolchain.cache import Cache
+from tests.conformance import archive, cases, expectations, harness, report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run cases, or export them; return 0 where everything is as expected, 1 where not, 2 where it cannot be run."""
+    options = _parser().parse_args(arguments)
+    if options.command == "export":
+        chosen = _choose(options, cases.load(options.suite or cases.SUITES))
+        archive.write(chosen, options.output)
+        print(f"{len(chosen)} cases in {options.output}")
+        return 0
+    try:
+        return _run(options)
+    except NautilusError as error:
+        traceback.print_exc()
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    known = archive.read(options.archive) if options.archive else cases.load(options.suite or cases.SUITES)
+    chosen = _choose(options, known)
+    if not chosen:
+        print("no case matches", file=sys.stderr)
+        return 2
+    target = registry.target(options.target)
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory()) if options.no_cache else None
+        store = Cache(Path(folder)) if folder else Cache.default()
+        run = harness.run(chosen, target, store=store, jobs=options.jobs, progress=lambda text: print(text, file=sys.stderr, flush=True))
+    reasons = expectations.read()
+    verdict = expectations.judge(run.outcomes, reasons)
+    for line in report.lines(chosen, run, verdict):
+        print(line)
+    if options.json:
+        options.json.write_text(json.dumps(report.as_json(chosen, run, verdict, reasons, target.name), indent=1) + "\n")
+    if options.update_expected and verdict.successes:
+        expectations.write(expectations.without(reasons, verdict.successes))
+        print(f"{len(verdict.successes)} cases that pass are taken out of {expectations.FILE.name}")
+    return 0 if verdict.is_good else 1
+
+
+def _choose(options: argparse.Namespace, known: Sequence[cases.Case]) -> list[cases.Case]:
+    choice = cases.Choice(only=tuple(options.only), suites=tuple(options.suite or cases.SUITES), kind=options.kind, part=(0, options.every))
+    return [case for case in known if choice.has(case)]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.conformance",
+        description="Run the cases of onnx.backend.test through every step of `nautilus compile`, with the tolerances of onnx's own runner.",
+    )
+    parser.add_argument(
+        "command", nargs="?", choices=("run", "export"), default="run", help="run cases, or write them to a file for --archive"
+    )
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="names of cases, for example 'test_attention*'; may be repeated"
+    )
+    parser.add_argument("--suite", action="append", choices=cases.SUITES, help="may be repeated; all where it is not given")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--kind", choices=("core", "static", "runtime", "beyond"), help="of node cases: core, a part of it, or fp8 to int2 beyond it"
+    )
+    group.add_argument("--core", dest="kind", action="store_const", const="core", help="short for --kind core")
+    group.add_argument("--beyond", dest="kind", action="store_const", const="beyond", help="short for --kind beyond")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="one case in N, chosen by a hash of its name")
+    parser.add_argument("--target", default="emulated", help="emulated, or that of the GPU here, for example sm_90a")
+    parser.add_argument("--archive", type=Path, metavar="FILE", help="take the cases from a file that export wrote")
+    parser.add_argument("-o", "--output", type=Path, default=Path("conformance-cases.zip"), help="what export writes")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    parser.add_argument("--jobs", type=int, metavar="N", help="processes and compilers at once; one a core where it is not given")
+    parser.add_argument("--no-cache", action="store_true", help="compile everything anew")
+    parser.add_argument("--update-expected", action="store_true", help="take cases that pass out of expected_failures.toml")
+    return parser
