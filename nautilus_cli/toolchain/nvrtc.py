@@ -107,8 +107,12 @@ def _load() -> _Nvrtc:
 
 
 def options(target: Target) -> tuple[str, ...]:
-    """Return the compiler's options for a target, without include paths."""
-    return (f"--gpu-architecture={target.name}", "-std=c++17", "-default-device", "--ptxas-options=-v")
+    """Return the compiler's options for a target, without include paths.
+
+    No product is fused with a sum unless the text says so: each ONNX operator rounds its result, and where a rounding decides (a floor, a
+    tie, a quantised level) a GPU must decide as the emulator and onnxruntime do. Inner products write `multiply_add`.
+    """
+    return (f"--gpu-architecture={target.name}", "-std=c++17", "-default-device", "--fmad=false", "--ptxas-options=-v")
 
 
 def compile_kernel(

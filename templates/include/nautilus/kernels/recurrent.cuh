@@ -21,6 +21,7 @@
 #include <nautilus/core/status.cuh>
 #include <nautilus/core/vector.cuh>
 #include <nautilus/device/device.cuh>
+#include <nautilus/device/outer_products.cuh>
 #include <nautilus/memory/access.cuh>
 
 namespace nautilus::kernels {
@@ -332,7 +333,10 @@ struct RecurrentKernel {
         NAUTILUS_UNROLL
         for (int gate = 0; gate < kCount; ++gate) {
           NAUTILUS_UNROLL
-          for (int lane = 0; lane < kVector; ++lane) sums[row].gate[gate][lane] += weights[i][gate][lane] * state[i];
+          for (int lane = 0; lane < kVector; ++lane) {
+            Sum &sum = sums[row].gate[gate][lane];
+            sum = device::multiply_add(weights[i][gate][lane], state[i], sum);
+          }
         }
       }
     }
