@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -26,6 +26,9 @@ else:
 
 _MOST_STEPS = 64
 """Steps of a polynomial division before it is given up."""
+
+_MOST_FACTORS = 24
+"""Atoms of all terms together up to which closer bounds are looked for: what is expanded grows with their number."""
 
 
 class UndecidedError(ModelError):
@@ -131,11 +134,7 @@ class Symbolic(_Integer):
         made = object.__new__(Symbolic)
         made.terms = tuple(sorted(kept.items(), key=lambda term: _text(term[0])))
         made._hash = hash(made.terms)
-        made.low = made.high = 0
-        for monomial, coefficient in made.terms:
-            low, high = _monomial_bounds(monomial)
-            made.low += coefficient * (low if coefficient > 0 else high)
-            made.high += coefficient * (high if coefficient > 0 else low)
+        made.low, made.high = _bounds(made.terms)
         return made
 
     def __add__(self, other: int) -> int:
@@ -319,6 +318,16 @@ def divides(divisor: int, value: int) -> bool:
     return same(value % divisor, 0)
 
 
+def exact_divmod(dividend: int, divisor: int) -> tuple[int, int] | None:
+    """Return quotient and remainder where both are polynomials, the remainder proven to lie in [0, DIVISOR); None where they are not."""
+    if not isinstance(divisor, Symbolic):
+        quotient = dividend // divisor
+        rest = dividend - divisor * quotient
+        return None if _has_new_quotient(quotient, dividend) else (quotient, rest)
+    found = _polynomial_quotient(dividend, divisor) if divisor.low > 0 else None
+    return None if found is None else (found, dividend - found * divisor)
+
+
 def maximum(first: int, *others: int) -> int:
     """Return the greatest of integers, as an expression where that depends on the dimensions."""
     operands: list[int] = []
@@ -400,6 +409,56 @@ def _product(left: Monomial, right: Monomial) -> Monomial:
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
     return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
+
+
+def _bounds(terms: Iterable[tuple[Monomial, int]]) -> tuple[int, int]:
+    """Return bounds of a sum: those of its terms added up, and where terms of both signs vary, the closer ones after a shift."""
+    low, high = _sum_of_bounds(terms, _monomial_bounds)
+    varying = [(monomial, coefficient) for monomial, coefficient in terms if monomial]
+    if all(c > 0 for _, c in varying) or all(c < 0 for _, c in varying) or sum(_degree(m) for m, _ in varying) > _MOST_FACTORS:
+        return low, high
+    shifted_low, shifted_high = _sum_of_bounds(_shifted(terms).items(), _shifted_bounds)
+    return max(low, shifted_low), min(high, shifted_high)
+
+
+def _sum_of_bounds(terms: Iterable[tuple[Monomial, int]], bounds: Callable[[Monomial], tuple[int, int]]) -> tuple[int, int]:
+    low = high = 0
+    for monomial, coefficient in terms:
+        least, greatest = bounds(monomial)
+        low += coefficient * (least if coefficient > 0 else greatest)
+        high += coefficient * (greatest if coefficient > 0 else least)
+    return low, high
+
+
+def _shifted(terms: Iterable[tuple[Monomial, int]]) -> dict[Monomial, int]:
+    """Return the same sum written in what each atom exceeds its least value by: m*n - m with m, n >= 1 has no negative term then."""
+    total: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        product: dict[Monomial, int] = {(): coefficient}
+        for atom in (atom for atom, power in monomial for _ in range(power)):
+            least = atom.bounds[0]
+            grown: dict[Monomial, int] = {}
+            for inner, factor in product.items():
+                grown[inner] = grown.get(inner, 0) + factor * least
+                larger = _product(inner, ((atom, 1),))
+                grown[larger] = grown.get(larger, 0) + factor
+            product = grown
+        for inner, factor in product.items():
+            total[inner] = total.get(inner, 0) + factor
+    return total
+
+
+def _shifted_bounds(monomial: Monomial) -> tuple[int, int]:
+    """Return bounds of a product of what atoms exceed their least values by."""
+    high = 1
+    for atom, power in monomial:
+        least, greatest = atom.bounds
+        high *= (greatest - least) ** power
+    return (0 if monomial else 1), high
+
+
+def _degree(monomial: Monomial) -> int:
+    return sum(power for _, power in monomial)
 
 
 def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
@@ -498,6 +557,11 @@ def _ratio(monomial: Monomial, divisor: Monomial) -> Monomial | None:
             return None
         powers[atom] = left
     return tuple((atom, power) for atom, power in powers.items() if power)
+
+
+def _has_new_quotient(value: int, source: int) -> bool:
+    known = set(_atoms(source))
+    return any(isinstance(atom, Quotient) and atom not in known for atom in _atoms(value))
 
 
 def _atoms(value: int) -> Iterable[Atom]:

@@ -4,6 +4,9 @@ A map is a chain of stages. The first takes the iteration coordinates; each late
 it gave, as its only coordinate; the last gives the element's offset in its buffer. A stage cuts each coordinate into digits, as a
 number in mixed radix, and sums digit times stride. Transpose, slice, expand, reshape, split and reversal are strides; pad and
 concatenation are guards: a digit outside its bounds means that no element is there.
+
+Every number may be symbolic (`dims.py`): maps are equal where they are for all sizes, and a rule that holds for some sizes only is
+not applied.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
+
+from nautilus_cli.ir.dims import divides, exact_divmod, lower, maximum, minimum, same, upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,22 @@ class Axis:
     begin: int = 0
     end: int | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Axis) and same(_numbers(self), _numbers(other))
+
+    @property
+    def stop(self) -> int:
+        """One past the last value that holds an element."""
+        return self.extent if self.end is None else self.end
+
     @property
     def is_guarded(self) -> bool:
-        """Whether some value of the digit holds no element."""
-        return self.begin > 0 or (self.end is not None and self.end < self.extent)
+        """Whether some value of the digit may hold no element."""
+        return upper(self.begin) > 0 or (self.end is not None and lower(self.end - self.extent) < 0)
+
+
+def _numbers(axis: Axis) -> tuple[int | None, ...]:
+    return axis.extent, axis.stride, axis.begin, axis.end
 
 
 Digits = tuple[Axis, ...]
@@ -51,6 +68,9 @@ class Stage:
 
     coordinates: tuple[Digits, ...]
     offset: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and self.coordinates == other.coordinates and same(self.offset, other.offset)
 
     @property
     def is_guarded(self) -> bool:
@@ -82,7 +102,7 @@ class IndexMap:
     @property
     def is_void(self) -> bool:
         """Whether no coordinate has an element, though there are coordinates."""
-        return any(axis.end is not None and axis.end <= axis.begin for digits in self.stages[0].coordinates for axis in digits)
+        return any(axis.end is not None and _is_void(axis) for digits in self.stages[0].coordinates for axis in digits)
 
     def contiguous_width(self, limit: int) -> int:
         """Return the greatest power of two up to LIMIT by which neighbours along the last coordinate can be loaded at once.
@@ -96,16 +116,17 @@ class IndexMap:
         if not stage.coordinates:
             return 1
         *others, last = (axis for digits in stage.coordinates for axis in digits)
-        if last.stride != 1 or last.is_guarded:
+        if not same(last.stride, 1) or last.is_guarded:
             return 1
+        aligned = [last.extent, stage.offset, *(a.stride for a in others if upper(a.extent) > 1)]
         width = limit
-        while width > 1 and (last.extent % width or stage.offset % width or any(a.stride % width for a in others if a.extent > 1)):
+        while width > 1 and not all(divides(width, number) for number in aligned):
             width //= 2
         return width
 
     def is_uniform_last(self) -> bool:
         """Whether the offset does not depend on the last coordinate."""
-        return len(self.stages) == 1 and all(a.stride == 0 and not a.is_guarded for a in self.stages[0].coordinates[-1])
+        return len(self.stages) == 1 and all(same(a.stride, 0) and not a.is_guarded for a in self.stages[0].coordinates[-1])
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (offsets, valid) for every coordinate, shaped as `extents`: the reference that the CUDA twin is tested against."""
@@ -159,7 +180,7 @@ def broadcast(shape: Sequence[int], target: Sequence[int]) -> IndexMap:
     """Return the map of numpy broadcasting: from the coordinates of TARGET to the linear index of the operand of SHAPE."""
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
     strides = row_major(padded)
-    return from_strides(target, [0 if p == 1 else s for p, s in zip(padded, strides, strict=True)])
+    return from_strides(target, [s if same(p, t) else 0 for p, t, s in zip(padded, target, strides, strict=True)])
 
 
 def sliced(shape: Sequence[int], starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> IndexMap:
@@ -174,8 +195,8 @@ def padded(shape: Sequence[int], before: Sequence[int], extents: Sequence[int]) 
     strides = row_major(shape)
     axes = []
     for size, b, extent, stride in zip(shape, before, extents, strides, strict=True):
-        begin, end = max(0, b), min(extent, b + size)
-        axes.append((Axis(extent, stride, begin, max(begin, end)),))
+        begin, end = maximum(0, b), minimum(extent, b + size)
+        axes.append((Axis(extent, stride, begin, maximum(begin, end)),))
     return simplify(IndexMap((Stage(tuple(axes), -sum(b * s for b, s in zip(before, strides, strict=True))),)))
 
 
@@ -208,7 +229,7 @@ def simplify(index_map: IndexMap) -> IndexMap:
     told apart without carries. All maps without coordinates or without elements are one map.
     """
     extents = index_map.extents
-    if 0 in extents:
+    if any(same(extent, 0) for extent in extents):
         return IndexMap((Stage(tuple((Axis(extent, 0),) for extent in extents)),))
     stages = [_tidy(stage) for stage in index_map.stages]
     position = 0
@@ -226,7 +247,7 @@ def simplify(index_map: IndexMap) -> IndexMap:
 
 
 def _is_void(axis: Axis) -> bool:
-    return (axis.extent if axis.end is None else axis.end) <= axis.begin
+    return upper(axis.stop - axis.begin) <= 0
 
 
 def _tidy(stage: Stage) -> Stage:
@@ -236,12 +257,12 @@ def _tidy(stage: Stage) -> Stage:
     for digits in stage.coordinates:
         kept: list[Axis] = []
         for axis in digits:
-            if axis.end is not None and axis.end == axis.extent:
+            if axis.end is not None and same(axis.end, axis.extent):
                 axis = replace(axis, end=None)
-            if axis.extent == 1 and not axis.is_guarded:
+            if same(axis.extent, 1) and not axis.is_guarded:
                 continue
             last = kept[-1] if kept else None
-            if last is not None and not last.is_guarded and not axis.is_guarded and last.stride == axis.extent * axis.stride:
+            if last is not None and not last.is_guarded and not axis.is_guarded and same(last.stride, axis.extent * axis.stride):
                 kept[-1] = Axis(last.extent * axis.extent, axis.stride)
             else:
                 kept.append(axis)
@@ -252,7 +273,7 @@ def _tidy(stage: Stage) -> Stage:
 def _merge(outer: Stage, inner: Stage) -> Stage | None:
     """Fold INNER, a stage of one coordinate, into OUTER; None where a carry or a guard forbids it."""
     (digits,) = inner.coordinates
-    if len(digits) == 1 and not digits[0].is_guarded and (outer.offset >= 0 or not outer.is_guarded):
+    if len(digits) == 1 and not digits[0].is_guarded and (lower(outer.offset) >= 0 or not outer.is_guarded):
         (axis,) = digits
         scaled = tuple(tuple(replace(a, stride=a.stride * axis.stride) for a in c) for c in outer.coordinates)
         return Stage(scaled, inner.offset + outer.offset * axis.stride)
@@ -275,15 +296,15 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
     base, low, high = list(first), list(first), list(first)
     for i, coordinate in enumerate(outer.coordinates):
         for j, axis in enumerate(coordinate):
-            last = (axis.extent if axis.end is None else axis.end) - 1 - axis.begin
-            if last < 0:
+            last = axis.stop - 1 - axis.begin
+            if lower(last) < 0:
                 return None
             for d, s in enumerate(shares[i, j]):
                 base[d] -= s * axis.begin
-                low[d] += min(0, s * last)
-                high[d] += max(0, s * last)
+                low[d] += minimum(0, s * last)
+                high[d] += maximum(0, s * last)
     guarded = any(a.is_guarded for a in digits)
-    if any(lo < 0 or hi >= a.extent for lo, hi, a in zip(low, high, digits, strict=True)):
+    if any(lower(lo) < 0 or upper(hi - a.extent) >= 0 for lo, hi, a in zip(low, high, digits, strict=True)):
         return None
     if guarded:
         return _merge_guarded(outer, inner, digits, base, shares)
@@ -302,17 +323,17 @@ def _merge_guarded(outer: Stage, inner: Stage, digits: Digits, base: list[int], 
     for d, axis in enumerate(digits):
         if not axis.is_guarded:
             continue
-        movers = [key for key, share in shares.items() if share[d]]
-        if len(movers) != 1 or abs(shares[movers[0]][d]) != 1 or movers[0] in bounds:
+        movers = [key for key, share in shares.items() if not same(share[d], 0)]
+        if len(movers) != 1 or movers[0] in bounds:
             return None
         i, j = movers[0]
         step = shares[movers[0]][d]
-        end = axis.extent if axis.end is None else axis.end
-        lo, hi = (axis.begin - base[d], end - base[d]) if step == 1 else (base[d] - end + 1, base[d] - axis.begin + 1)
+        if not same(step, 1) and not same(step, -1):
+            return None
+        lo, hi = (axis.begin - base[d], axis.stop - base[d]) if same(step, 1) else (base[d] - axis.stop + 1, base[d] - axis.begin + 1)
         old = outer.coordinates[i][j]
-        old_end = old.extent if old.end is None else old.end
-        begin = max(old.begin, lo)
-        bounds[movers[0]] = (begin, max(begin, min(old_end, hi)))
+        begin = maximum(old.begin, lo)
+        bounds[movers[0]] = (begin, maximum(begin, minimum(old.stop, hi)))
     coordinates = tuple(
         tuple(
             Axis(
@@ -344,21 +365,22 @@ def _refine(outer: Stage, digits: Digits) -> Stage | None:
 
 def _split(axis: Axis, digits: Digits, places: tuple[int, ...]) -> list[Axis] | None:
     """Split one outer digit at the borders of the inner digits that it runs across."""
-    if axis.stride == 0 or axis.extent == 1:
+    if same(axis.stride, 0) or same(axis.extent, 1):
         return [axis]
-    magnitude = abs(axis.stride)
-    inside = [d for d, place in enumerate(places) if magnitude % place == 0 and magnitude < place * digits[d].extent]
+    magnitude = -axis.stride if upper(axis.stride) < 0 else axis.stride
+    inside = [d for d, place in enumerate(places) if divides(place, magnitude) and lower(magnitude - place * digits[d].extent) < 0]
     if not inside:
         return [axis]  # a stride that moves several inner digits at once: the shares decide
     d = inside[0]
     share = magnitude // places[d]
     span = digits[d].extent
-    valid = (axis.extent if axis.end is None else axis.end) - axis.begin
-    if share * (valid - 1) < span:
+    if upper(share * (axis.stop - axis.begin - 1) - span) < 0:
         return [axis]
-    if axis.is_guarded or span % share or axis.extent % (span // share) or d == 0:
+    if axis.is_guarded or d == 0 or not divides(share, span):
         return None
     fine = span // share
+    if not divides(fine, axis.extent):
+        return None
     coarse = Axis(axis.extent // fine, axis.stride * fine)
     rest = _split(coarse, digits, places)
     return None if rest is None else [*rest, Axis(fine, axis.stride)]
@@ -366,16 +388,20 @@ def _split(axis: Axis, digits: Digits, places: tuple[int, ...]) -> list[Axis] | 
 
 def _shares(stride: int, places: tuple[int, ...]) -> list[int] | None:
     """Write STRIDE as steps of the inner digits; None where it does not fit them."""
-    sign = -1 if stride < 0 else 1
-    steps = _digits_of(abs(stride), places)
-    return None if steps is None else [sign * s for s in steps]
+    if upper(stride) < 0:
+        steps = _digits_of(-stride, places)
+        return None if steps is None else [-step for step in steps]
+    return _digits_of(stride, places) if lower(stride) >= 0 else None
 
 
 def _digits_of(index: int, places: tuple[int, ...]) -> list[int] | None:
-    """Write INDEX in the mixed radix of PLACES; a negative one, or one too large, lies in the first digit."""
+    """Write INDEX in the mixed radix of PLACES; a negative one, or one too large, lies in the first digit.
+
+    A place by which a symbolic index has no proven quotient gets none: a smaller place may.
+    """
     result = []
     rest = index
     for place in places:
-        step, rest = divmod(rest, place)
+        step, rest = exact_divmod(rest, place) or (0, rest)
         result.append(step)
-    return result if rest == 0 else None
+    return result if same(rest, 0) else None

@@ -126,6 +126,8 @@ def test_bounds_decide() -> None:
     assert n > 1 and n != 1 and not n < 2 and n <= 64 and n < 65
     assert n and 2 * n - 4 >= 0
     assert max(n, 1) is n and min(n, 0) == 0
+    m = symbol("m", 1, 40)
+    assert m * n - m > 0 and m * n >= n and n * n * m >= n * m
 
 
 @pytest.mark.parametrize(

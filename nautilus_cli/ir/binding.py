@@ -1,0 +1,39 @@
+"""Symbolic integers inside frozen dataclasses and tuples: finding them, and giving them sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from nautilus_cli.ir.dims import Symbolic, substitute
+
+T = TypeVar("T")
+
+
+def bind(value: T, sizes: Mapping[str, int]) -> T:
+    """Return VALUE, a tree of frozen dataclasses and tuples, with dimensions replaced by SIZES; what holds none is the same object."""
+    if isinstance(value, Symbolic):
+        return substitute(value, sizes)  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        items = tuple(bind(item, sizes) for item in value)
+        changed = any(new is not old for new, old in zip(items, value, strict=True))
+        return items if changed else value  # type: ignore[return-value]
+    if is_dataclass(value) and not isinstance(value, type):
+        old_fields = {field.name: getattr(value, field.name) for field in fields(value)}
+        new_fields = {name: bind(old, sizes) for name, old in old_fields.items()}
+        changes = {name: new for name, new in new_fields.items() if new is not old_fields[name]}
+        return replace(value, **changes) if changes else value
+    return value
+
+
+def expressions(value: object) -> Iterator[int]:
+    """Yield the symbolic integers in a tree of dataclasses and tuples, in order of the fields; equal ones as often as they stand there."""
+    if isinstance(value, Symbolic):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from expressions(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from expressions(getattr(value, field.name))
