@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
-from nautilus_cli.kernels import product
-from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.product import Product, Schedule
+from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.window import Window
-from nautilus_cli.targets.base import Target
 
-__all__ = ["FAMILY", "ConvFamily", "Problem", "Schedule"]
+__all__ = ["FAMILY", "Problem", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,34 +55,4 @@ class Problem(Window):
         )
 
 
-class ConvFamily:
-    """The implicit-GEMM convolution family."""
-
-    name = "conv"
-    template = "conv.cu.jinja"
-    headers = ("nautilus/kernels/conv.cuh",)
-    problem_type = Problem
-    schedule_type = Schedule
-
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
-        """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        return product.violations(problem.product, schedule, target)
-
-    def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return the legal schedule of least estimated time."""
-        return product.choose(problem.product, target)
-
-    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field; `product.with_vectors` completes a point."""
-        return product.space(problem.product)
-
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
-        """Yield the whole search space, illegal points included."""
-        return product.schedules(problem.product, target)
-
-    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
-        """Return one block for each tile of output pixels by output channels, and group."""
-        return product.geometry(problem.product, schedule)
-
-
-FAMILY = ConvFamily()
+FAMILY = ProductFamily(name="conv", problem_type=Problem)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
-from nautilus_cli.kernels import places
-from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.places import Places, Schedule
-from nautilus_cli.targets.base import Target
+from nautilus_cli.kernels.places_family import PlacesFamily
 
-__all__ = ["FAMILY", "TAPS", "GridSampleFamily", "Problem", "Schedule"]
+__all__ = ["FAMILY", "TAPS", "Problem", "Schedule"]
 
 TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
 """Elements along each dimension, by mode."""
@@ -63,34 +60,4 @@ class Problem:
         )
 
 
-class GridSampleFamily:
-    """The grid sampling family."""
-
-    name = "grid_sample"
-    template = "grid_sample.cu.jinja"
-    headers = ("nautilus/kernels/grid_sample.cuh",)
-    problem_type = Problem
-    schedule_type = Schedule
-
-    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
-        """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        return places.violations(problem.work, schedule)
-
-    def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return warps along what is consecutive, channels or samples."""
-        return places.choose(problem.work, target)
-
-    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each field."""
-        return places.space()
-
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
-        """Yield the whole search space, illegal points included."""
-        return places.schedules()
-
-    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
-        """Return blocks of samples and channels along x, and images along y and z."""
-        return places.geometry(problem.work, schedule)
-
-
-FAMILY = GridSampleFamily()
+FAMILY = PlacesFamily(name="grid_sample", problem_type=Problem)
