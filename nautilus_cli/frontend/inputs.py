@@ -11,7 +11,9 @@ from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError, UsageError, nearest, shortened
 from nautilus_cli.frontend.bindings import bound_array
+from nautilus_cli.frontend.ranges import DimRange, Size, bound_shape
 from nautilus_cli.frontend.tensors import element_type
+from nautilus_cli.ir.dims import lower, same
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, Sym, TensorType
 from nautilus_cli.ops.builder import MAX_RANK, check_size
@@ -41,7 +43,7 @@ class Inputs:
     """What a graph starts from.
 
     Attributes:
-        types: static type of each run-time input, in ONNX order.
+        types: type of each run-time input, in ONNX order; symbolic where a dimension has a range.
         constants: contents of each input that is bound.
     """
 
@@ -49,8 +51,13 @@ class Inputs:
     constants: Mapping[str, np.ndarray]
 
 
-def resolve_inputs(graph: GraphProto, shapes: Mapping[str, Sequence[int]], bindings: Mapping[str, str]) -> Inputs:
-    """Return the inputs with the user's shapes and constants.
+NO_DIMS: Mapping[str, DimRange] = {}
+
+
+def resolve_inputs(
+    graph: GraphProto, shapes: Mapping[str, Sequence[Size]], bindings: Mapping[str, str], dims: Mapping[str, DimRange] = NO_DIMS
+) -> Inputs:
+    """Return the inputs with the user's shapes, ranges and constants.
 
     An input that is also an initializer is a constant, not an input. One name of a dimension is one size everywhere.
 
@@ -61,8 +68,10 @@ def resolve_inputs(graph: GraphProto, shapes: Mapping[str, Sequence[int]], bindi
     initial = {t.name for t in graph.initializer}
     declared = {v.name: declared_type(v) for v in graph.input if v.name not in initial}
     _check_given(graph, declared, initial, shapes, bindings)
-    sizes: dict[Sym, tuple[int, str]] = {}
-    bound = {name: _with_shape(declared[name], shape, sizes) for name, shape in shapes.items()}
+    sizes = _named_sizes(declared, dims)
+    bound = {
+        name: _with_shape(declared[name], bound_shape(name, shape, declared[name].dims), sizes) for name, shape in shapes.items()
+    }
     types: dict[str, TensorType] = {}
     constants: dict[str, np.ndarray] = {}
     open_inputs: list[Declared] = []
@@ -82,6 +91,19 @@ def resolve_inputs(graph: GraphProto, shapes: Mapping[str, Sequence[int]], bindi
     if open_inputs:
         raise _open_error(open_inputs, sizes)
     return Inputs(types, constants)
+
+
+def _named_sizes(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:
+    """Return the ranges that the user gives by a dimension's name.
+
+    Raises:
+        UsageError: no input has a dimension of this name.
+    """
+    known = {dim.name for input_ in declared.values() for dim in input_.dims or () if isinstance(dim, Sym)}
+    for name in dims:
+        if name not in known:
+            raise UsageError("no input has a dimension of this name", where=f"--dim {quoted(name)}", hint=nearest(name, known))
+    return {Sym(name): (given.symbol(name), f"--dim {name}") for name, given in dims.items()}
 
 
 def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
@@ -128,7 +150,7 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
     """Check a given shape against the declared one, and learn the sizes of its named dimensions."""
     where = f"--shape {quoted(input_.name)}"
     given = "x".join(map(str, shape))
-    if any(size < 0 for size in shape):
+    if any(lower(size) < 0 for size in shape):
         raise UsageError(f"{given} has a negative dimension", where=where)
     if len(shape) > MAX_RANK:
         raise UsageError(f"has {len(shape)} dimensions", where=where, hint=f"The limit is {MAX_RANK}.")
@@ -142,11 +164,11 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
         )
     for number, (size, dim) in enumerate(zip(shape, input_.dims, strict=True)):
         if isinstance(dim, int):
-            if size != dim:
+            if not same(size, dim):
                 raise UsageError(f"{given} has {size} in dimension {number}; the model declares {dim}: {input_}", where=where)
         elif dim.name != "?":
             known, source = sizes.setdefault(dim, (size, input_.name))
-            if known != size:
+            if not same(known, size):
                 raise UsageError(
                     f"{given} makes dimension '{shortened(str(dim))}' {size}; input {quoted(source)} makes it {known}",
                     where=where,

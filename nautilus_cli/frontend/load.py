@@ -13,14 +13,15 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import import_graph
-from nautilus_cli.frontend.inputs import resolve_inputs
+from nautilus_cli.frontend.inputs import NO_DIMS, resolve_inputs
 from nautilus_cli.frontend.opsets import imported_versions
+from nautilus_cli.frontend.ranges import DimRange, Size
 from nautilus_cli.frontend.reading import read_model
 from nautilus_cli.frontend.structure import check_names
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
 
-NO_SHAPES: Mapping[str, Sequence[int]] = {}
+NO_SHAPES: Mapping[str, Sequence[Size]] = {}
 NO_BINDINGS: Mapping[str, str] = {}
 NO_WEIGHTS: Mapping[int, np.ndarray] = {}
 
@@ -51,7 +52,8 @@ class LoadedModel:
 def load(
     path: Path | str,
     *,
-    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    shapes: Mapping[str, Sequence[Size]] = NO_SHAPES,
+    dims: Mapping[str, DimRange] = NO_DIMS,
     bindings: Mapping[str, str] = NO_BINDINGS,
     outputs: Sequence[str] = (),
 ) -> LoadedModel:
@@ -59,7 +61,8 @@ def load(
 
     Args:
         path: a .onnx file; external data lies in its folder.
-        shapes: shape of each input whose dimensions the model leaves open.
+        shapes: shape of each input whose dimensions the model leaves open; a range leaves one open to the run.
+        dims: ranges of dimensions that the model names.
         bindings: text of the constant that replaces an input (one number, or numbers separated by commas).
         outputs: tensors to give out in place of the model's outputs; none for those that it declares.
 
@@ -76,6 +79,7 @@ def load(
         external,
         file.sha256,
         shapes=shapes,
+        dims=dims,
         bindings=bindings,
         outputs=outputs,
         weights=file.weights,
@@ -88,7 +92,8 @@ def load_model(
     external: ExternalData,
     sha256: str,
     *,
-    shapes: Mapping[str, Sequence[int]] = NO_SHAPES,
+    shapes: Mapping[str, Sequence[Size]] = NO_SHAPES,
+    dims: Mapping[str, DimRange] = NO_DIMS,
     bindings: Mapping[str, str] = NO_BINDINGS,
     outputs: Sequence[str] = (),
     weights: Mapping[int, np.ndarray] = NO_WEIGHTS,
@@ -101,6 +106,7 @@ def load_model(
         external: where its external data lies.
         sha256: hash of its file.
         shapes: as those of `load`.
+        dims: as those of `load`.
         bindings: as those of `load`.
         outputs: as those of `load`.
         weights: raw data that was taken out of the model, by the initializer's index.
@@ -121,7 +127,7 @@ def load_model(
     if "" not in versions and all(not function.opset_import for function in model.functions):
         raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
     is_cut = cut(model, outputs)
-    inputs = resolve_inputs(model.graph, shapes, bindings)
+    inputs = resolve_inputs(model.graph, shapes, bindings, dims)
     graph = import_graph(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,

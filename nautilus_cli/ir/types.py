@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def dtype_of(array: np.ndarray | np.dtype) -> DType:
 
 @dataclass(frozen=True, slots=True)
 class Sym:
-    """A dimension known only by name until it is bound."""
+    """A dimension known only by name until it is bound to a size or to a range of them (`dims.Symbolic`, which counts as an int)."""
 
     name: str
 
@@ -101,7 +102,7 @@ Shape = tuple[Dim, ...]
 
 
 def static_shape(shape: Shape, where: str) -> tuple[int, ...]:
-    """Return SHAPE as numbers.
+    """Return SHAPE as numbers, symbolic ones where a dimension is bound to a range.
 
     Raises:
         ModelError: a dimension is not bound.
@@ -110,7 +111,7 @@ def static_shape(shape: Shape, where: str) -> tuple[int, ...]:
         if isinstance(dim, Sym):
             hint = "Pass --shape NAME=DIMxDIMx... for the input it comes from."
             raise ModelError(f"dimension '{dim}' is not bound", where=where, hint=hint)
-    return tuple(int(d) for d in shape if not isinstance(d, Sym))
+    return tuple(d if is_symbolic(d) else int(d) for d in shape if not isinstance(d, Sym))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class TensorType:
 
     @property
     def static(self) -> tuple[int, ...]:
-        """The shape as numbers; raises ModelError on an unbound dimension."""
+        """The shape as numbers, symbolic ones included; raises ModelError on an unbound dimension."""
         return static_shape(self.shape, "tensor")
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
+from nautilus_cli.ir.dims import is_symbolic, lower, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
@@ -134,7 +135,8 @@ class GraphBuilder:
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
     ) -> tuple[np.ndarray, ...] | None:
         """Return the results where they are constants, as far as memory for them is left."""
-        if sum(type_.bytes for type_ in types) > self._fold_bytes:
+        size = sum(type_.bytes for type_ in types)
+        if is_symbolic(size) or size > self._fold_bytes:
             return None
         with ErrorPlace(self.place(operator.name)):
             constants = fold(operator, attrs, inputs, types)
@@ -168,11 +170,13 @@ def check_size(type_: TensorType, place: str) -> TensorType:
     """
     if len(type_.shape) > MAX_RANK:
         raise ModelError(f"a tensor has {len(type_.shape)} dimensions", where=place, hint=f"The limit is {MAX_RANK}.")
-    if any(dim < 0 for dim in type_.static):
+    if any(lower(dim) < 0 for dim in type_.static):
         raise ModelError(f"the result's type {type_} has a negative dimension", where=place)
-    if type_.bytes > MAX_TENSOR_BYTES:
+    if upper(type_.bytes) > MAX_TENSOR_BYTES:
         raise ModelError(
-            f"a tensor of type {type_} takes {type_.bytes} bytes", where=place, hint=f"The limit is {MAX_TENSOR_BYTES} bytes (256 GiB)."
+            f"a tensor of type {type_} takes {upper(type_.bytes)} bytes",
+            where=place,
+            hint=f"The limit is {MAX_TENSOR_BYTES} bytes (256 GiB).",
         )
     return type_
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.spec import Inference
 
@@ -89,8 +90,8 @@ def optional_contents(
 
 
 def integers(array: np.ndarray) -> tuple[int, ...]:
-    """Return the elements as Python integers."""
-    return tuple(int(v) for v in np.asarray(array).reshape(-1))
+    """Return the elements as Python integers, or as symbolic ones."""
+    return tuple(v if is_symbolic(v) else int(v) for v in np.asarray(array).reshape(-1))
 
 
 def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
@@ -125,13 +126,14 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     rank = max((len(s) for s in shapes), default=0)
     result = []
     for place in range(rank):
-        sizes = {s[place - rank + len(s)] for s in shapes if place - rank + len(s) >= 0} - {1}
-        if len(sizes) > 1:
+        meeting = dict.fromkeys(s[place - rank + len(s)] for s in shapes if place - rank + len(s) >= 0)
+        sizes = [size for size in meeting if not same(size, 1)]
+        if any(size != sizes[0] for size in sizes[1:]):
             raise ModelError(
-                f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast: dimensions {sorted(sizes)} meet",
+                f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast: dimensions {sorted(sizes, key=str)} meet",
                 hint="Sizes must be equal or 1, aligned from the last dimension.",
             )
-        result.append(sizes.pop() if sizes else 1)
+        result.append(sizes[0] if sizes else 1)
     return tuple(result)
 
 
