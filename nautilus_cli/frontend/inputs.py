@@ -69,15 +69,13 @@ def resolve_inputs(
     declared = {v.name: declared_type(v) for v in graph.input if v.name not in initial}
     _check_given(graph, declared, initial, shapes, bindings)
     sizes = _named_sizes(declared, dims)
-    bound = {
-        name: _with_shape(declared[name], bound_shape(name, shape, declared[name].dims), sizes) for name, shape in shapes.items()
-    }
+    bound = {name: _with_shape(declared[name], bound_shape(name, shape, declared[name].dims), sizes) for name, shape in shapes.items()}
     types: dict[str, TensorType] = {}
     constants: dict[str, np.ndarray] = {}
     open_inputs: list[Declared] = []
     for name, input_ in declared.items():
-        dims = bound.get(name, input_.dims)
-        static = None if dims is None else _static(dims, sizes)
+        found = bound.get(name, input_.dims)
+        static = None if found is None else _static(found, sizes)
         if static is None and name in bindings:
             static = _shape_of_binding(input_, sizes)
         if static is None:
@@ -131,7 +129,11 @@ def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
 
 
 def _check_given(
-    graph: GraphProto, declared: Mapping[str, Declared], initial: set[str], shapes: Mapping[str, Sequence[int]], bindings: Mapping[str, str]
+    graph: GraphProto,
+    declared: Mapping[str, Declared],
+    initial: set[str],
+    shapes: Mapping[str, Sequence[Size]],
+    bindings: Mapping[str, str],
 ) -> None:
     """Check the names that the user gives, and that input names are unique."""
     names = [v.name for v in graph.input]
