@@ -61,6 +61,29 @@ def same_dtype(first: TensorType, second: TensorType | None, name: str) -> None:
         raise ModelError(f"operand '{name}' has type {second.dtype}; the specification requires that of the first operand, {first.dtype}")
 
 
+def shaped(found: TensorType | None, name: str, *allowed: tuple[int, ...]) -> None:
+    """Check that an operand, where it is given, has one of the shapes ALLOWED.
+
+    Raises:
+        ModelError: it has another.
+    """
+    if found is not None and found.static not in allowed:
+        wanted = " or ".join(str(list(shape)) for shape in dict.fromkeys(allowed))
+        raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires {wanted}")
+
+
+def ranked(found: TensorType, name: str, *allowed: int) -> tuple[int, ...]:
+    """Return an operand's shape after checking that its rank is one of those ALLOWED.
+
+    Raises:
+        ModelError: it has another.
+    """
+    if len(found.shape) not in allowed:
+        wanted = " or ".join(map(str, allowed))
+        raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires rank {wanted}")
+    return found.static
+
+
 def contents(constants: Sequence[np.ndarray | None], index: int, name: str) -> np.ndarray:
     """Return the contents of an operand that decides a shape.
 

@@ -1,11 +1,11 @@
-"""All operators by name: a scan of this package for module-level OPERATOR and OPERATORS."""
+"""All operators by name: a scan of this package and the packages in it for module-level OPERATOR and OPERATORS."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import MappingProxyType
 
 import nautilus_cli.ops as package
@@ -21,8 +21,8 @@ def operators() -> Mapping[str, Operator]:
         InternalError: two modules define the same operator.
     """
     found: dict[str, Operator] = {}
-    for info in sorted(iter_modules(package.__path__), key=lambda m: m.name):
-        module = import_module(f"{package.__name__}.{info.name}")
+    for info in sorted(walk_packages(package.__path__, f"{package.__name__}."), key=lambda m: m.name):
+        module = import_module(info.name)
         single = getattr(module, "OPERATOR", None)
         for operator in (*((single,) if single is not None else ()), *getattr(module, "OPERATORS", ())):
             if operator.name in found:

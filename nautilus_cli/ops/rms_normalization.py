@@ -10,9 +10,9 @@ from nautilus_cli.ops.checks import operand, operand_count, required
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.layer_normalization import LayerNormalizationAttrs, check_scale, normalized_axes, stage_dtype
 from nautilus_cli.ops.precision import stored
-from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import cast, scalar
+from nautilus_cli.ops.standardize import scaled_to_unit
+from nautilus_cli.ops.wide import cast
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -36,10 +36,8 @@ def _evaluate(attrs: LayerNormalizationAttrs, arrays: tuple[np.ndarray | None, .
 def _build(emitter: Emitter, attrs: LayerNormalizationAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     x, scale = required(operands)
     stage = stage_dtype(attrs, x.type.dtype)
-    wide = cast(emitter, x, stage)
-    square = reduction(emitter, "ReduceMean", emitter.node("Mul", [wide, wide]), normalized_axes(attrs, len(x.type.shape)))
-    inverse = emitter.node("Reciprocal", [emitter.node("Sqrt", [emitter.node("Add", [square, scalar(emitter, attrs.epsilon, stage)])])])
-    result = emitter.node("Mul", [emitter.node("Mul", [wide, inverse]), cast(emitter, scale, stage)])
+    unit, _ = scaled_to_unit(emitter, cast(emitter, x, stage), normalized_axes(attrs, len(x.type.shape)), attrs.epsilon)
+    result = emitter.node("Mul", [unit, cast(emitter, scale, stage)])
     return (cast(emitter, result, scale.type.dtype),)
 
 

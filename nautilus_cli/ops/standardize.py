@@ -30,3 +30,10 @@ def standardize(emitter: Emitter, x: Value, axes: tuple[int, ...], epsilon: floa
     variance = reduction(emitter, "ReduceMean", emitter.node("Mul", [centred, centred]), axes)
     inverse = emitter.node("Reciprocal", [emitter.node("Sqrt", [emitter.node("Add", [variance, scalar(emitter, epsilon, x.type.dtype)])])])
     return emitter.node("Mul", [centred, inverse]), mean, inverse
+
+
+def scaled_to_unit(emitter: Emitter, x: Value, axes: tuple[int, ...], epsilon: float) -> tuple[Value, Value]:
+    """Emit x / sqrt(mean of squares + epsilon) and 1 / sqrt(mean of squares + epsilon), in X's type."""
+    square = reduction(emitter, "ReduceMean", emitter.node("Mul", [x, x]), axes)
+    inverse = emitter.node("Reciprocal", [emitter.node("Sqrt", [emitter.node("Add", [square, scalar(emitter, epsilon, x.type.dtype)])])])
+    return emitter.node("Mul", [x, inverse]), inverse

@@ -38,15 +38,17 @@ def attributes(operator: Operator, node: onnx.NodeProto) -> Any:
 
 
 def model(op: str, arrays: Sequence[np.ndarray | None], attrs: dict[str, Any], outputs: int, opset: int) -> onnx.ModelProto:
-    """Return a model of one node."""
+    """Return a model of one node; the name of an operator of another domain starts with that, as in the registry."""
+    domain, _, op_type = op.rpartition("::")
     names = ["" if a is None else f"in{i}" for i, a in enumerate(arrays)]
-    node = helper.make_node(op, names, [f"out{i}" for i in range(outputs)], **attrs)
+    node = helper.make_node(op_type, names, [f"out{i}" for i in range(outputs)], domain=domain, **attrs)
     inputs = [
         helper.make_tensor_value_info(n, ONNX_NUMBERS[dtype_of(a)], a.shape) for n, a in zip(names, arrays, strict=True) if a is not None
     ]
     results = [helper.make_empty_tensor_value_info(f"out{i}") for i in range(outputs)]
-    graph = helper.make_graph([node], op, inputs, results)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    graph = helper.make_graph([node], op_type, inputs, results)
+    imports = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
 
 
 def reference(op: str, arrays: Sequence[np.ndarray | None], attrs: dict[str, Any], outputs: int, opset: int) -> list[np.ndarray]:
