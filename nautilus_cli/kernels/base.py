@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.expression import Expression, RowProgram
 from nautilus_cli.targets.base import Target
 
@@ -55,6 +56,38 @@ class Family(Protocol):
         ...
 
 
+@runtime_checkable
+class Mapped(Protocol):
+    """A family whose kernels take tensor maps."""
+
+    def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
+        """Return the maps of a kernel, in the order in which its arguments hold them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorMap:
+    """A tensor that a kernel's bulk copies move boxes of, innermost dimension first; the host encodes it into the kernel's arguments.
+
+    Attributes:
+        slot: the pointer argument that it lies behind.
+        element: `f16`, `bf16`, `f32`, or `tf32`: f32 that is rounded to tf32 on its way.
+        offset: bytes from the pointer.
+        extents: of the tensor.
+        strides: of all dimensions but the first, in bytes.
+        box: elements of a box.
+        swizzle: bytes within which chunks of 16 are swapped.
+    """
+
+    slot: int
+    element: str
+    offset: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
 class Choose(Protocol):
     """Picks the schedule of a problem: the analytic ranking, the tuning records, or a lock."""
 
@@ -67,13 +100,15 @@ class Choose(Protocol):
 class KernelRequest:
     """Everything that decides a kernel's text; equal requests are one kernel.
 
+    Symbolic numbers in the problem and the functors are arguments of the kernel: its last ones.
+
     Attributes:
         family: the family's name.
         problem: its problem dataclass.
         schedule: its schedule dataclass.
         functors: (name, expression) of each functor that the stub instantiates.
         pointers: number of pointer arguments.
-        scalars: number of integer arguments.
+        scalars: number of integer arguments; at least that of the symbolic numbers.
         index_bits: 32, or 64 where an offset needs it.
     """
 
@@ -84,3 +119,8 @@ class KernelRequest:
     pointers: int
     scalars: int = 0
     index_bits: int = 32
+
+    @property
+    def scalar_values(self) -> tuple[int, ...]:
+        """What the integer arguments hold that are sizes: each distinct expression once, in order of first use."""
+        return tuple(dict.fromkeys((*expressions(self.problem), *expressions(self.functors))))

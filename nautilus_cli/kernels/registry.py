@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import nautilus_cli.kernels as package
 from nautilus_cli.errors import InternalError, nearest
-from nautilus_cli.kernels.base import Family
+from nautilus_cli.kernels.base import Family, KernelRequest, Mapped, TensorMap
 
 
 @cache
@@ -41,3 +41,9 @@ def family(name: str) -> Family:
     if name not in known:
         raise InternalError(f"there is no kernel family '{name}'", hint=nearest(name, known))
     return known[name]
+
+
+def tensor_maps(request: KernelRequest) -> tuple[TensorMap, ...]:
+    """Return the tensor maps of a kernel; most have none."""
+    kind = family(request.family)
+    return kind.tensor_maps(request) if isinstance(kind, Mapped) else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,14 @@ import numpy as np
 
 from nautilus_cli import resources
 from nautilus_cli.codegen import Rendered, render
-from nautilus_cli.kernels.base import Geometry, KernelRequest
-from nautilus_cli.kernels.registry import families
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.numerics import EXACT, Tolerance, compare
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.builder import build
+from tests.emulated import tensor_maps as tensor_maps_in_tests
+from tests.emulated.tensor_maps import MAP_ALIGNMENT, aligned_buffer, encode
 
 GUARD_BYTES = 48
 """Before and after each buffer: not a multiple of 32, so that no kernel can rely on more than the 16 bytes that it is promised."""
@@ -28,6 +31,10 @@ CANARY = 0xFF
 
 SENTINEL = 0xA5
 """Contents of an output before: what was not written shows."""
+
+
+OLDEST = {"gemm_wgmma": "sm_90a"}
+"""The oldest target that can run a family, where that is not sm_80."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,7 +102,7 @@ class Runner(Protocol):
 def check(case: Case, runner: Runner) -> None:
     """Run a case and compare every buffer: results, inputs that must not change, and the guards around each."""
     family = families()[case.request.family]
-    for name in ("emulated", "sm_80"):
+    for name in ("emulated", OLDEST.get(case.request.family, "sm_80")):
         violations = family.violations(case.request.problem, case.request.schedule, target(name))
         assert not violations, f"{case.name}: {violations}"
     assert len(case.buffers) == case.request.pointers and len(case.scalars) == case.request.scalars
@@ -261,7 +268,10 @@ class Driver:
                 pointers.append(pointer)
                 self._call("cuMemcpyHtoDAsync", pointer, ctypes.c_void_p(buffer.ctypes.data), ctypes.c_size_t(buffer.nbytes), None)
             words = [pointer.value + GUARD_BYTES for pointer in pointers] + [word & (2**64 - 1) for word in case.scalars]
-            block = (ctypes.c_ulonglong * len(words))(*words)
+            maps = [self._encoded(tensor, words[tensor.slot]) for tensor in tensor_maps(case.request)]
+            content = b"".join(maps) + struct.pack(f"<{len(words)}Q", *words)
+            block = aligned_buffer(-(-len(content) // MAP_ALIGNMENT) * MAP_ALIGNMENT, MAP_ALIGNMENT)
+            block[: len(content)] = content
             parameters = (ctypes.c_void_p * 1)(ctypes.addressof(block))
             geometry = case.geometry
             if geometry.smem_bytes:
@@ -276,6 +286,20 @@ class Driver:
             for pointer in pointers:
                 self._functions["cuMemFree"](pointer)
         return after
+
+    def _encoded(self, tensor: TensorMap, address: int) -> bytes:
+        described = tensor_maps_in_tests.TensorMap(
+            array=tensor.slot,
+            element=tensor.element,
+            extents=tensor.extents,
+            strides=tensor.strides,
+            box=tensor.box,
+            swizzle=tensor.swizzle,
+            offset=tensor.offset,
+        )
+        status, encoded = encode(self._functions["cuTensorMapEncodeTiled"], described, address)
+        assert status == 0, f"cuTensorMapEncodeTiled failed with {status} for {tensor} {self._last_error()}"
+        return encoded
 
     def _call(self, name: str, *arguments: object) -> None:
         status = self._functions[name](*arguments)

@@ -13,9 +13,9 @@ from importlib import import_module
 import pytest
 
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.registry import for_capability, target
 from nautilus_cli.toolchain.device import driver
-from tests.emulated.harness import Case, DeviceRunner, Driver, check
+from tests.emulated.harness import OLDEST, Case, DeviceRunner, Driver, check
 
 pytestmark = pytest.mark.gpu
 
@@ -49,4 +49,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_matches_numpy(family: str, case: Case, request: pytest.FixtureRequest) -> None:
+    (device, *_) = driver().devices
+    if family in OLDEST and for_capability(device.capability) != target(OLDEST[family]):
+        pytest.skip(f"{family} is for {OLDEST[family]} alone")
     check(case, _runner(family, request.config.getoption("--every", 1), request.config.getoption("--exact-buffers", False)))

@@ -14,6 +14,7 @@
 #define NAUTILUS_UNROLL _Pragma("GCC unroll 16")
 #endif
 #define NAUTILUS_LAUNCH_BOUNDS(...)
+#define NAUTILUS_CLUSTER(blocks)
 #define NAUTILUS_GRID_CONSTANT
 
 #else
@@ -21,6 +22,7 @@
 #define NAUTILUS_DEVICE __device__ __forceinline__
 #define NAUTILUS_UNROLL _Pragma("unroll")
 #define NAUTILUS_LAUNCH_BOUNDS(...) __launch_bounds__(__VA_ARGS__)
+#define NAUTILUS_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)  // of a kernel, from sm_90 on
 #define NAUTILUS_GRID_CONSTANT __grid_constant__
 
 #endif

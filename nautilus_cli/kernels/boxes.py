@@ -1,0 +1,88 @@
+"""Tensor maps of matrix operands: which tensor a functor that only loads reads, as boxes that bulk copies bring."""
+
+from __future__ import annotations
+
+from nautilus_cli.ir.expression import Expression, Load
+from nautilus_cli.ir.index_map import Axis, Digits, IndexMap
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.base import TensorMap
+
+ROW_BYTES = 128
+"""Innermost bytes of a box, within which chunks are swizzled."""
+MOST_RANK = 5
+MOST_BOX = 256
+"""Most elements of a box along a dimension. Source of these and the alignments below: CUDA driver API 13, cuTensorMapEncodeTiled."""
+ALIGNMENT_BYTES = 16
+_MOST_STRIDE = 2**40
+_MOST_EXTENT = 2**32
+_ELEMENTS: dict[DType, str] = {F16: "f16", BF16: "bf16", F32: "tf32"}
+
+
+def violations(expression: Expression, multiply: DType) -> tuple[str, ...]:
+    """Return why bulk copies cannot bring an operand as it is; empty where they can.
+
+    Args:
+        expression: the operand's functor, at (batch, row, column) of the matrix as it lies in memory.
+        multiply: type of the elements that are multiplied.
+    """
+    load = only_load(expression)
+    if load is None:
+        return ("the operand is computed, not only loaded",)
+    if load.storage != multiply or multiply not in _ELEMENTS:
+        return (f"elements of {load.storage} are multiplied as {multiply}",)
+    return _map_violations(load.map, multiply.bytes)
+
+
+def only_load(expression: Expression) -> Load | None:
+    """Return the load that is all of an expression, if it is."""
+    first = expression.steps[0]
+    return first if isinstance(first, Load) and len(expression.steps) == 1 and not expression.stores else None
+
+
+def _map_violations(index_map: IndexMap, item_bytes: int) -> tuple[str, ...]:
+    if len(index_map.stages) != 1 or index_map.is_guarded:
+        return ("the operand is not one strided tensor",)
+    (stage,) = index_map.stages
+    batch, outer, inner = stage.coordinates
+    if len(outer) != 1 or len(inner) != 1 or inner[0].stride not in (0, 1) or (inner[0].stride == 0 and inner[0].extent > 1):
+        return ("rows do not lie at one distance, of neighbouring elements",)
+    moving = (outer[0], *_moving(batch))
+    if 2 + len(_moving(batch)) > MOST_RANK:
+        return (f"the batch has {len(_moving(batch))} digits; a tensor map has {MOST_RANK} dimensions",)
+    reasons = []
+    for axis in moving:
+        if axis.extent > 1 and (axis.stride <= 0 or axis.stride * item_bytes % ALIGNMENT_BYTES or axis.stride * item_bytes >= _MOST_STRIDE):
+            reasons.append(f"a distance of {axis.stride * item_bytes} bytes; multiples of {ALIGNMENT_BYTES} are possible")
+    if stage.offset < 0 or stage.offset * item_bytes % ALIGNMENT_BYTES:
+        reasons.append(f"the tensor begins at byte {stage.offset * item_bytes}; multiples of {ALIGNMENT_BYTES} are possible")
+    if any(axis.extent >= _MOST_EXTENT for axis in (*moving, inner[0])):
+        reasons.append("an extent is beyond 32 bits")
+    return tuple(reasons)
+
+
+def _moving(batch: Digits) -> tuple[Axis, ...]:
+    """Return the digits of the batch that move, least significant first."""
+    return tuple(axis for axis in reversed(batch) if axis.extent > 1 and axis.stride != 0)
+
+
+def matrix_map(expression: Expression, box_rows: int) -> TensorMap:
+    """Return the tensor map of an operand without `violations`: boxes of 128 bytes of BOX_ROWS rows, swizzled within the 128.
+
+    Dimensions are column, row, and the digits of the batch that move, least significant first, as in kernels/wgmma_operand.cuh.
+    """
+    load = only_load(expression)
+    assert load is not None
+    (stage,) = load.map.stages
+    batch, outer, inner = stage.coordinates
+    digits = (outer[0], *_moving(batch))
+    item_bytes = load.storage.bytes
+    strides = tuple(axis.stride * item_bytes if axis.extent > 1 else ALIGNMENT_BYTES for axis in digits)
+    return TensorMap(
+        slot=load.slot,
+        element=_ELEMENTS[load.storage],
+        offset=stage.offset * item_bytes,
+        extents=(inner[0].extent, *(axis.extent for axis in digits)),
+        strides=strides,
+        box=(ROW_BYTES // item_bytes, box_rows, *(1 for _ in digits[1:])),
+        swizzle=ROW_BYTES,
+    )

@@ -1,0 +1,116 @@
+"""Matrix products on tensor cores by wgmma: batch × [m, k] × [k, n], any orientation of 16-bit operands. sm_90a alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import boxes, wgmma_product
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.wgmma_product import Schedule, WgmmaProduct
+from nautilus_cli.targets.base import Target
+
+__all__ = ["FAMILY", "GemmWgmmaFamily", "Problem", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A batched matrix product.
+
+    Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
+    (batch, k, n) where `b_k_last` is false; both only load elements of type `multiply` of a tensor for which `boxes.violations` finds
+    nothing. `Epilogue` at (batch, m, n), whose parameter 0 is the sum, in float.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums, at least 1.
+        a_k_last: whether k is A's last coordinate; F32 must have it so.
+        b_k_last: whether k is B's last coordinate; F32 must have it so.
+        multiply: type of the elements: F16, BF16, or F32, which is multiplied as tf32.
+        accumulate: type of the sums, F32.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    multiply: DType
+    accumulate: DType = F32
+
+    @property
+    def product(self) -> WgmmaProduct:
+        """The problem as the main loop sees it."""
+        return WgmmaProduct(
+            batch=self.batch,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            a_k_last=self.a_k_last,
+            b_k_last=self.b_k_last,
+            element_bytes=self.multiply.bytes,
+        )
+
+
+class GemmWgmmaFamily:
+    """The wgmma matrix-product family."""
+
+    name = "gemm_wgmma"
+    template = "gemm_wgmma.cu.jinja"
+    headers = ("nautilus/kernels/gemm_wgmma.cuh",)
+    problem_type = Problem
+    schedule_type = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        reasons = []
+        if problem.multiply not in (F16, BF16, F32):
+            reasons.append(f"tensor cores do not multiply {problem.multiply} here")
+        if problem.accumulate != F32:
+            reasons.append(f"sums of {problem.accumulate}; tensor cores add up in f32")
+        if problem.multiply == F32 and not (problem.a_k_last and problem.b_k_last):
+            reasons.append("operands of f32 must have k last")
+        return (*reasons, *wgmma_product.violations(problem.product, schedule, target))
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return the legal schedule of least estimated time."""
+        return wgmma_product.choose(problem.product, target)
+
+    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
+        """Return the choices of each searched field; `wgmma_product.completed` completes a point."""
+        return wgmma_product.space(problem.product)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space, illegal points included."""
+        return wgmma_product.schedules(problem.product, target)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return a block for each tile, at most those that stay."""
+        return wgmma_product.geometry(problem.product, schedule)
+
+    def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
+        """Return the maps of A and of B.
+
+        Raises:
+            InternalError: an operand is no tensor that boxes can be brought of.
+        """
+        problem, s = request.problem, request.schedule
+        depth = boxes.ROW_BYTES // problem.multiply.bytes
+        functors = dict(request.functors)
+        found = []
+        for name, k_last, rows in (("A", problem.a_k_last, s.tile_m // s.cluster_n), ("B", problem.b_k_last, s.tile_n // s.cluster_m)):
+            functor = functors[name]
+            assert isinstance(functor, Expression)
+            if reasons := boxes.violations(functor, problem.multiply):
+                raise InternalError(f"operand {name} of a gemm_wgmma kernel: {reasons[0]}")
+            found.append(boxes.matrix_map(functor, rows if k_last else depth))
+        return tuple(found)
+
+
+FAMILY = GemmWgmmaFamily()

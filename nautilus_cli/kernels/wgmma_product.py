@@ -1,0 +1,295 @@
+"""The matrix product on tensor cores by wgmma: schedule, legality, launch geometry and analytic ranking.
+
+Its device side is `nautilus/kernels/wgmma_product.cuh`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import product as combinations
+from math import ceil, sqrt
+
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
+from nautilus_cli.targets.base import Target
+
+WARPGROUP_THREADS = 128
+WARPGROUP_ROWS = 64
+STEP_BYTES = 32
+"""Depth of one wgmma in bytes of either operand."""
+
+_BARRIER_BYTES = 16
+_SYSTEM_SMEM_BYTES = 1024
+_SUM_OVERHEAD_REGISTERS = 48
+_MOST_TILES = 2**31 - 1
+_MOST_STAGES = 8
+_TILES_N = (16, 32, 64, 96, 128, 160, 192, 208, 224, 256)
+
+# Cost model of a GPU, in cycles of a multiprocessor: rates of an H200, latencies rounded. To be fitted.
+_CYCLES_PER_US = 1700
+_START_CYCLES = 3500
+_STEP_LATENCY = 900
+_PRODUCTS_PER_CYCLE = 2048  # multiply-adds of 16-bit elements
+_SHARED_BYTES_PER_CYCLE = 128
+_L2_BYTES_PER_CYCLE = 36
+_FINISH_CYCLES = 700
+_FINISHED_PER_CYCLE = 5  # results, by the epilogue of one warpgroup, one by one
+
+# Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
+_SUM_STEP_NS = 1.2
+_STAGE_NS = 9000
+_THREAD_START_NS = 150
+_EPILOGUE_NS = 6.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How a product is cut into tiles and warpgroups.
+
+    Attributes:
+        tile_m: rows of the result that a block computes at once.
+        tile_n: columns of the result that a block computes at once.
+        consumers: warpgroups that multiply, 1 to 3; one more brings the tiles.
+        ping_pong: whether each consumer has a tile of its own and they take turns; else they share the rows of one.
+        stages: tiles of 128 bytes of depth in shared memory.
+        cluster_m: blocks, side by side along m, that share the tiles of B.
+        cluster_n: blocks, side by side along n, that share the tiles of A.
+        group_m: rows of clusters' tiles that are run down before they move on along n.
+        vector_c: neighbouring results that the epilogue takes at once.
+        residents: blocks that a multiprocessor holds at once.
+        blocks: blocks that stay and walk over the tiles.
+    """
+
+    tile_m: int
+    tile_n: int
+    consumers: int
+    ping_pong: bool = False
+    stages: int = 4
+    cluster_m: int = 1
+    cluster_n: int = 1
+    group_m: int = 1
+    vector_c: int = 1
+    residents: int = 1
+    blocks: int = 1
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return (self.consumers + 1) * WARPGROUP_THREADS
+
+    @property
+    def cluster(self) -> int:
+        """Blocks of a cluster."""
+        return self.cluster_m * self.cluster_n
+
+    @property
+    def rows(self) -> int:
+        """Rows of a tile that one consumer multiplies."""
+        return self.tile_m if self.ping_pong else self.tile_m // self.consumers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WgmmaProduct:
+    """A product as the main loop sees it.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether k is A's last coordinate.
+        b_k_last: whether k is B's last coordinate.
+        element_bytes: of an element that is multiplied: 2, or 4 for tf32.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    element_bytes: int
+
+
+def stage_bytes(schedule: Schedule) -> int:
+    """Return the shared memory of one stage, with its two barriers."""
+    return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
+
+
+def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return how many tiles of a whole cluster the result has."""
+    s = schedule
+    return -(-problem.m // (s.tile_m * s.cluster_m)) * -(-problem.n // (s.tile_n * s.cluster_n)) * problem.batch
+
+
+def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
+    """Return a block for each tile, at most those that stay."""
+    blocks = min(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
+    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=schedule.stages * stage_bytes(schedule))
+
+
+def consumer_registers(schedule: Schedule) -> int:
+    """Return the registers of a consumer's thread, as kernels/wgmma_product.cuh shares them out."""
+    producer = 32 if schedule.consumers == 3 else 40
+    return min(240, (512 // schedule.residents - producer) // schedule.consumers // 8 * 8)
+
+
+def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    """Return why this schedule cannot serve this problem on this target; empty where it can."""
+    s = schedule
+    if any(getattr(s, field.name) < 1 for field in fields(s) if field.name != "ping_pong"):
+        return ("a number is less than 1",)
+    if not target.has_wgmma:
+        return (f"{target.name} has no wgmma",)
+    reasons = []
+    if s.consumers > 3:
+        reasons.append(f"{s.consumers} consumers; at most 3 are written")
+    elif s.ping_pong and s.consumers < 2:
+        reasons.append("one consumer cannot take turns")
+    if not s.ping_pong and s.tile_m % (WARPGROUP_ROWS * s.consumers):
+        reasons.append(f"tile_m of {s.tile_m} is no multiple of {WARPGROUP_ROWS} rows for each of {s.consumers} consumers")
+    elif s.tile_m % WARPGROUP_ROWS or s.tile_m > MOST_BOX:
+        reasons.append(f"tile_m of {s.tile_m}; multiples of {WARPGROUP_ROWS} up to {MOST_BOX} are written")
+    if s.tile_n % 8 or s.tile_n > MOST_BOX:
+        reasons.append(f"tile_n of {s.tile_n}; multiples of 8 up to {MOST_BOX} are written")
+    if s.cluster_m > 1 and s.cluster_n > 1:
+        reasons.append("a cluster shares one operand, not both")
+    elif s.cluster > 8:
+        reasons.append(f"{s.cluster} blocks in a cluster; at most 8 are possible")
+    wide = ROW_BYTES // problem.element_bytes
+    for name, tile, share, k_last in (("m", s.tile_m, s.cluster_n, problem.a_k_last), ("n", s.tile_n, s.cluster_m, problem.b_k_last)):
+        part = 8 if k_last else wide
+        if tile % (share * part):
+            reasons.append(f"tile_{name} of {tile} is no multiple of {part} for each of {share} blocks")
+    if s.blocks % s.cluster:
+        reasons.append(f"{s.blocks} blocks are no whole clusters of {s.cluster}")
+    if s.vector_c not in (1, 2, 4, 8) or s.tile_n % (8 * max(1, s.vector_c // 2)):
+        reasons.append(f"vector_c of {s.vector_c}: a power of two up to 8 of which 8 × {max(1, s.vector_c // 2)} columns make whole groups")
+    elif problem.n % s.vector_c:
+        reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    if not 2 <= s.stages <= _MOST_STAGES:
+        reasons.append(f"{s.stages} stages; 2 to {_MOST_STAGES} are written")
+    smem = s.stages * stage_bytes(s)
+    if smem > target.smem_bytes_block or s.residents * (smem + _SYSTEM_SMEM_BYTES) > target.smem_bytes_multiprocessor:
+        reasons.append(f"{s.residents} × {smem} bytes of shared memory; a multiprocessor has {target.smem_bytes_multiprocessor}")
+    if s.residents * s.threads > target.threads_multiprocessor:
+        reasons.append(f"{s.residents} × {s.threads} threads; a multiprocessor has {target.threads_multiprocessor}")
+    sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2
+    if not target.is_emulated and sums + _SUM_OVERHEAD_REGISTERS > consumer_registers(s):
+        reasons.append(f"{sums} sums in {consumer_registers(s)} registers")
+    if sums > 256:
+        reasons.append(f"{sums} sums a thread")
+    if target.is_emulated and s.cluster > 1:
+        reasons.append("the emulator has clusters of one block")
+    if problem.k < 1:
+        reasons.append("no steps of the sum")
+    if cluster_tiles(problem, s) + s.blocks > _MOST_TILES or max(problem.m, problem.n, problem.k) + 4096 > 2**31:
+        reasons.append("more tiles or a longer extent than 31 bits count")
+    return tuple(reasons)
+
+
+def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
+    """Return the choices of each searched field; their product is the search space."""
+    return {
+        "tile_m": tuple(t for t in (64, 128, 192, 256) if t < 2 * max(64, problem.m)),
+        "tile_n": tuple(t for t in _TILES_N if t < 2 * max(16, problem.n)),
+        "consumers": (1, 2, 3),
+        "ping_pong": (0, 1),
+        "cluster_m": (1, 2),
+        "cluster_n": (1, 2),
+        "group_m": (1, 4, 8, 16),
+    }
+
+
+def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
+    """Yield the whole search space, illegal points included."""
+    choices = space(problem)
+    for values in combinations(*choices.values()):
+        point = dict(zip(choices, values, strict=True))
+        ping_pong = bool(point.pop("ping_pong"))
+        yield completed(problem, Schedule(**point, ping_pong=ping_pong), target)
+
+
+def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule with as many stages as fit, the widest vectors, and as many blocks as stay."""
+    s = schedule
+    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES)
+    wide = ROW_BYTES // problem.element_bytes
+    stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
+    vector = 8
+    while vector > 1 and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2))):
+        vector //= 2
+    resident = target.multiprocessors * s.residents // s.cluster * s.cluster
+    return replace(s, stages=stages, vector_c=vector, blocks=max(s.cluster, min(resident, cluster_tiles(problem, s) * s.cluster)))
+
+
+@lru_cache(maxsize=4096)
+def choose(problem: WgmmaProduct, target: Target) -> Schedule:
+    """Return the legal schedule of least estimated time."""
+    candidates = list(_candidates(problem, target))
+    if target.is_emulated:
+        ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
+    else:
+        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
+    small = completed(problem, Schedule(tile_m=64, tile_n=64, consumers=1), target)  # legal wherever one is
+    return next((s for s in ranked if not violations(problem, s, target)), small)
+
+
+def _candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
+    """Yield schedules that are worth an estimate."""
+    clusters = ((1, 1),) if target.is_emulated else ((1, 1), (2, 1), (1, 2))
+    wide = ROW_BYTES // problem.element_bytes
+    for tile_m, consumers, ping_pong in ((64, 1, False), (128, 1, False), (128, 2, False), (256, 2, False), (64, 2, True), (128, 2, True)):
+        if tile_m >= 2 * max(64, problem.m):
+            continue
+        for tile_n in _TILES_N:
+            if tile_n >= 2 * max(16, problem.n) or (not problem.b_k_last and tile_n % wide):
+                continue
+            for cluster_m, cluster_n in clusters:
+                for group_m in (8, 16):
+                    s = Schedule(
+                        tile_m=tile_m,
+                        tile_n=tile_n,
+                        consumers=consumers,
+                        ping_pong=ping_pong,
+                        cluster_m=cluster_m,
+                        cluster_n=cluster_n,
+                        group_m=max(1, group_m // cluster_m),
+                    )
+                    yield completed(problem, s, target)
+
+
+def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
+    """Return the estimated time in microseconds.
+
+    A step of the ring takes a block the greatest of what tensor cores multiply, what they read of shared memory and what L2 delivers, and
+    at least the latency of memory shared out over the stages on their way. Epilogues add up, or in ping-pong hide behind the next tile.
+    """
+    s = schedule
+    depth = ROW_BYTES // problem.element_bytes
+    bands = s.tile_m // WARPGROUP_ROWS
+    tensor = bands * 4 * max(s.tile_n / 2, (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE)
+    traffic = ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE
+    steps = ceil(problem.k / depth)
+    resident = min(s.residents, max(1, s.blocks // target.multiprocessors))
+    step = max(tensor * resident, traffic * resident, _STEP_LATENCY / s.stages)
+    readers = 1 if s.ping_pong else s.consumers
+    finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / _FINISHED_PER_CYCLE * 4 / s.vector_c**0.5 / 2
+    tiles = ceil(cluster_tiles(problem, s) / (s.blocks // s.cluster))
+    if s.ping_pong:
+        cycles = tiles * max(steps * step, (steps * step + finish) / s.consumers) + finish
+    else:
+        cycles = tiles * (steps * step + finish)
+    moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
+    return max((_START_CYCLES + cycles) / _CYCLES_PER_US, moved / target.memory_bytes_per_us)
+
+
+def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return the estimated time in nanoseconds of one core: rendezvous, arithmetic and epilogues add up."""
+    s = schedule
+    steps = ceil(problem.k * problem.element_bytes / ROW_BYTES)
+    tile = steps * (s.consumers * _STAGE_NS + s.tile_m * s.tile_n * 4 * _SUM_STEP_NS) + s.tile_m * s.tile_n * _EPILOGUE_NS / s.vector_c
+    tiles = ceil(cluster_tiles(problem, s) / s.blocks) * min(s.blocks, 2)
+    return tiles * tile + s.blocks * s.threads * _THREAD_START_NS

@@ -1,0 +1,25 @@
+// Matrix products on tensor cores by wgmma: batch × [m, k] × [k, n], any orientation of 16-bit operands. sm_90a alone.
+#pragma once
+
+#include <nautilus/kernels/gemm.cuh>
+#include <nautilus/kernels/wgmma_product.cuh>
+
+namespace nautilus::kernels {
+
+// The functors of `gemm`; A and B only load elements of Problem::Multiply, which tensor maps 0 and 1 of the arguments bring.
+template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class A>
+NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
+  using Index = typename Problem::Index;
+  using M = typename Problem::M;
+  using N = typename Problem::N;
+  using T = typename Problem::Multiply;
+  static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
+  using OperandA = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>;
+  using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
+  const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
+  wgmma_product<Schedule, T, OperandA, OperandB>(
+      arguments, TileWalk<Schedule>(static_cast<int>(Problem::Batch::get(arguments)), m, n), static_cast<int>(Problem::K::get(arguments)),
+      [](int batch) { return MatrixSink<Epilogue, Index, M, N>{batch}; });
+}
+
+}  // namespace nautilus::kernels

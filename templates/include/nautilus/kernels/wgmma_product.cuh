@@ -1,0 +1,277 @@
+// The main loop of matrix products on tensor cores by wgmma: one thread brings tiles into a ring of stages in shared memory, warpgroups
+// multiply them, sums in registers. Blocks stay and walk over tiles of the result.
+//
+// Consumers share the rows of a tile; or, in ping-pong, each takes a tile of its own in turn and finishes it while the next one multiplies.
+// Blocks of a cluster lie side by side along m, or along n, and bring the tiles that they share to each other.
+#pragma once
+
+#include <nautilus/core/dims.cuh>
+#include <nautilus/core/mapped_arguments.cuh>
+#include <nautilus/device/device.cuh>
+#include <nautilus/device/wgmma.cuh>
+#include <nautilus/kernels/mma_product.cuh>
+#include <nautilus/kernels/wgmma_operand.cuh>
+
+namespace nautilus::kernels {
+
+constexpr int kWarpgroupThreads = 128;
+constexpr int kWarpgroupRows = 64;  // of one wgmma
+
+// How a block's threads share the work. The first warpgroup is the producer.
+template <class Schedule>
+struct Warpgroups {
+  static constexpr int kThreads = (Schedule::kConsumers + 1) * kWarpgroupThreads;
+  static constexpr int kCluster = Schedule::kClusterM * Schedule::kClusterN;
+  static constexpr int kRows = Schedule::kPingPong ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
+  static constexpr int kBands = kRows / kWarpgroupRows;
+  static constexpr int kReaders = Schedule::kPingPong ? 1 : Schedule::kConsumers;  // of a stage
+  // Registers of a thread: what the block has is shared out anew, in multiples of 8.
+  static constexpr int kProducerRegisters = Schedule::kConsumers == 3 ? 32 : 40;
+  static constexpr int kAllRegisters = 512 / Schedule::kResidents;  // of four threads, one from each warpgroup there could be
+  static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
+  static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
+  static_assert(kBands * kWarpgroupRows == kRows, "a consumer has whole steps of 64 rows");
+};
+
+// Which stage of the ring, and the parity of the phase in which it is used.
+template <int kStages>
+struct RingPlace {
+  int stage = 0, parity = 0;
+
+  NAUTILUS_DEVICE void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+  NAUTILUS_DEVICE void advance(int steps) {
+    const int reached = stage + steps;
+    stage = reached % kStages;
+    parity ^= reached / kStages & 1;
+  }
+};
+
+// The tiles of the result in the order in which clusters take them: batch by batch, down groups of kGroupM rows of tiles, so that those in
+// flight share rows and columns in L2.
+template <class Schedule>
+struct TileWalk {
+  struct Place {
+    int batch, m, n;  // first row and column of the cluster
+  };
+  int tiles_m, tiles_n, count;
+
+  NAUTILUS_DEVICE TileWalk(int batch, int rows, int columns)
+      : tiles_m(ceil_divide(rows, Schedule::kTileM * Schedule::kClusterM)),
+        tiles_n(ceil_divide(columns, Schedule::kTileN * Schedule::kClusterN)),
+        count(tiles_m * tiles_n * batch) {}
+
+  NAUTILUS_DEVICE Place place(int number) const {
+    const int batch = number / (tiles_m * tiles_n), tile = number % (tiles_m * tiles_n);
+    const int first = tile / (Schedule::kGroupM * tiles_n) * Schedule::kGroupM;
+    const int height = least(tiles_m - first, Schedule::kGroupM);
+    const int rest = tile % (Schedule::kGroupM * tiles_n);
+    return {batch, (first + rest % height) * Schedule::kTileM * Schedule::kClusterM, rest / height * Schedule::kTileN * Schedule::kClusterN};
+  }
+};
+
+// Hands 64 rows of sums to the epilogue, those of a warpgroup's thread from FIRST_ROW on, chunk by chunk of columns.
+template <int kColumns, int kVector, class Sink, class A>
+NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first_row, int first_column, float (&sums)[kColumns / 2]) {
+  using Epilogue = typename Sink::Epilogue;
+  constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
+  constexpr int kGroup = kTogether / 2;            // of steps of 8 columns
+  constexpr int kVectors = kTogether / kVector;
+  static_assert(kColumns % (8 * kGroup) == 0, "whole chunks");
+  const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads, in_group = lane % 4;
+  const typename Sink::Row rows[2] = {sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4),
+                                      sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4 + 8)};
+  NAUTILUS_UNROLL
+  for (int chunk = 0; chunk < kColumns / (8 * kGroup); ++chunk) {
+    float part[kGroup][4];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kGroup; ++i) {
+      NAUTILUS_UNROLL
+      for (int e = 0; e < 4; ++e) part[i][e] = sums[(chunk * kGroup + i) * 4 + e];
+    }
+    if constexpr (kGroup > 1) exchange_columns<kTogether, kGroup / 2>(part);
+    const int column = first_column + chunk * 8 * kGroup + in_group % kGroup * 8 + in_group / kGroup * kTogether;
+    typename Epilogue::template Inputs<kVector> inputs[2][kVectors];
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        if (rows[half].is_inside && sink.has_column(arguments, column + v * kVector))
+          inputs[half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column + v * kVector));
+      }
+    }
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        if (!rows[half].is_inside || !sink.has_column(arguments, column + v * kVector)) continue;
+        Vector<float, kVector> values;
+        NAUTILUS_UNROLL
+        for (int e = 0; e < kVector; ++e) {
+          const int held = v * kVector + e;
+          values[e] = part[held / 2][2 * half + held % 2];
+        }
+        Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column + v * kVector), inputs[half][v], values);
+      }
+    }
+  }
+}
+
+// The ring in shared memory: stages of a tile of A and one of B, and their barriers.
+template <class Schedule, class OperandA, class OperandB>
+struct Ring {
+  static constexpr int kStages = Schedule::kStages;
+  static constexpr int kStageBytes = OperandA::kBytes + OperandB::kBytes;
+  using Place = RingPlace<kStages>;
+  unsigned char *stages;
+  device::Mbarrier *full, *empty;
+
+  NAUTILUS_DEVICE Ring()
+      : stages(device::dynamic_shared<unsigned char>()),
+        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes)),
+        empty(full + kStages) {}
+  NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
+  NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
+
+  // One thread prepares the barriers: a stage is full when its bytes are there, and empty when every warp that reads it, of all blocks that
+  // this one brings a part of it to, has done so.
+  NAUTILUS_DEVICE void prepare() const {
+    using Groups = Warpgroups<Schedule>;
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kStages; ++i) {
+      device::mbarrier_init(full + i, 1);
+      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kCluster);
+    }
+    device::mbarrier_init_fence();
+  }
+  // Of each warp that has read a stage.
+  NAUTILUS_DEVICE void release(int stage) const {
+    constexpr int kCluster = Warpgroups<Schedule>::kCluster;
+    const int lane = device::lane_index();
+    if constexpr (kCluster == 1) {
+      if (lane == 0) device::mbarrier_arrive(empty + stage);
+    } else {
+      if (lane < kCluster) device::mbarrier_arrive_at(empty + stage, lane);
+    }
+  }
+};
+
+// The sums of one tile: a group of products is in flight while the next stage is waited for.
+template <class OperandA, class OperandB, class T, int kBands, int kSums, class Ring>
+NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &ring, typename Ring::Place &place, int first_row, int tiles) {
+  constexpr int kSteps = OperandA::kDepth / OperandA::kStepDepth;
+  int last = 0;
+  for (int tile = 0; tile < tiles; ++tile) {
+    device::mbarrier_wait(ring.full + place.stage, place.parity);
+    const uint64 a = OperandA::descriptor(ring.a(place.stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(place.stage));
+    NAUTILUS_UNROLL
+    for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
+    device::wgmma_fence();
+    NAUTILUS_UNROLL
+    for (int step = 0; step < kSteps; ++step) {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < kBands; ++band) {
+        device::wgmma<T, OperandA::kMajor, OperandB::kMajor>(
+            sums[band], device::wgmma_advance(a, band * OperandA::kRowsBytes + step * OperandA::kStepBytes),
+            device::wgmma_advance(b, step * OperandB::kStepBytes), tile > 0 || step > 0);
+      }
+    }
+    device::wgmma_commit();
+    if (tile > 0) {
+      device::wgmma_wait<1>();
+      ring.release(last);
+    }
+    last = place.stage;
+    place.advance();
+  }
+  device::wgmma_wait<0>();
+  NAUTILUS_UNROLL
+  for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
+  ring.release(last);
+}
+
+// Computes all tiles of WALK over DEPTH steps of the sum, at least 1. Tensor maps 0 and 1 of the arguments bring the operands; SINK_OF(batch)
+// takes the results.
+template <class Schedule, class T, class OperandA, class OperandB, class A, class SinkOf>
+NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
+  using Groups = Warpgroups<Schedule>;
+  constexpr int kCluster = Groups::kCluster;
+  const Ring<Schedule, OperandA, OperandB> ring;
+  const int thread = device::thread_index().x, group = thread / kWarpgroupThreads;
+  const int block = device::block_index().x, rank = block % kCluster;
+  const int clusters = device::grid_extent().x / kCluster;
+  const int first_m = rank % Schedule::kClusterM * Schedule::kTileM, first_n = rank / Schedule::kClusterM * Schedule::kTileN;
+  const int tiles = ceil_divide(depth, OperandA::kDepth);
+  if (thread == 0) {
+    device::tensor_map_prefetch(arguments.maps[0]);
+    device::tensor_map_prefetch(arguments.maps[1]);
+    ring.prepare();
+  }
+  if constexpr (kCluster > 1) {
+    device::cluster_barrier();
+  } else {
+    device::block_barrier();
+  }
+  device::dependency_wait();
+  typename Ring<Schedule, OperandA, OperandB>::Place place;
+  if (group == 0) {
+    device::release_registers<Groups::kProducerRegisters>();
+    if (thread == 0) {
+      for (int number = block / kCluster; number < walk.count; number += clusters) {
+        const auto at = walk.place(number);
+        for (int tile = 0; tile < tiles; ++tile) {
+          device::Mbarrier *const full = ring.full + place.stage;
+          device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
+          device::mbarrier_arrive_expect(full, ring.kStageBytes);
+          OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, tile * OperandA::kDepth, ring.a(place.stage), full,
+                         rank / Schedule::kClusterM, (1 << kCluster) - 1);
+          OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, tile * OperandB::kDepth, ring.b(place.stage), full,
+                         rank % Schedule::kClusterM, (1 << kCluster) - 1);
+          place.advance();
+        }
+      }
+      device::dependency_trigger();
+    }
+    device::warp_barrier();
+  } else {
+    device::acquire_registers<Groups::kConsumerRegisters>();
+    const int consumer = group - 1;
+    const int first_row = Schedule::kPingPong ? 0 : consumer * Groups::kRows;
+    float sums[Groups::kBands][Schedule::kTileN / 2];
+    if constexpr (Schedule::kPingPong) {
+      // Turns to multiply go round; the first consumer's first comes at once.
+      if (consumer == Schedule::kConsumers - 1) device::named_barrier_arrive(1, 2 * kWarpgroupThreads);
+      place.advance(consumer * tiles);
+      for (int number = block / kCluster + consumer * clusters; number < walk.count; number += Schedule::kConsumers * clusters) {
+        const auto at = walk.place(number);
+        device::named_barrier(1 + consumer, 2 * kWarpgroupThreads);
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
+        if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
+        place.advance((Schedule::kConsumers - 1) * tiles);
+        NAUTILUS_UNROLL
+        for (int band = 0; band < Groups::kBands; ++band) {
+          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch), at.m + first_m + band * kWarpgroupRows,
+                                                            at.n + first_n, sums[band]);
+        }
+      }
+    } else {
+      for (int number = block / kCluster; number < walk.count; number += clusters) {
+        const auto at = walk.place(number);
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
+        NAUTILUS_UNROLL
+        for (int band = 0; band < Groups::kBands; ++band) {
+          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch),
+                                                            at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, sums[band]);
+        }
+      }
+    }
+  }
+  // Other blocks may still arrive at this one's barriers.
+  if constexpr (kCluster > 1) device::cluster_barrier();
+}
+
+}  // namespace nautilus::kernels

@@ -1,0 +1,157 @@
+"""Cases of the gemm_wgmma family: orientations, edges, schedules, types, strided operands and epilogues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import from_strides, identity, regroup
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
+from nautilus_cli.kernels.wgmma_product import completed
+from nautilus_cli.numerics import derived
+from nautilus_cli.targets.registry import target
+from tests.emulated.building import Steps
+from tests.emulated.cases.gemm import read, values
+from tests.emulated.harness import Case, output
+from tests.emulated.reference import evaluate
+
+SCHEDULES = {
+    "single": Schedule(tile_m=64, tile_n=64, consumers=1, stages=2, blocks=2),
+    "shared": Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, group_m=2, blocks=3),
+    "banded": Schedule(tile_m=128, tile_n=64, consumers=1, stages=4, blocks=1),
+    "turns": Schedule(tile_m=64, tile_n=128, consumers=2, ping_pong=True, stages=3, blocks=2),
+    "three": Schedule(tile_m=192, tile_n=64, consumers=3, stages=2, blocks=2),
+    "narrow": Schedule(tile_m=64, tile_n=8, consumers=1, stages=3, blocks=2),
+    "odd": Schedule(tile_m=64, tile_n=40, consumers=3, ping_pong=True, stages=5, blocks=1),
+}
+"""By name; k is last where a tile's width asks for that."""
+
+
+def tf32(array: np.ndarray) -> np.ndarray:
+    """Return float32 numbers as a bulk copy makes them tf32: rounded, ties to even."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+def product_case(
+    name: str,
+    problem: Problem,
+    schedule: Schedule,
+    buffers: tuple[np.ndarray, ...],
+    a: Expression,
+    b: Expression,
+    epilogue: Expression,
+) -> Case:
+    """Return the case whose expected buffers follow the functors in float64."""
+    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
+    left = left if problem.a_k_last else left.swapaxes(1, 2)
+    right = right.swapaxes(1, 2) if problem.b_k_last else right
+    if problem.multiply == F32:
+        left, right = (tf32(x.astype(np.float32)) for x in (left, right))
+    expected: dict[int, np.ndarray] = {}
+    evaluate(epilogue, buffers, [np.matmul(left.astype(np.float64), right.astype(np.float64))], expected)
+    stores = {store.slot: store.storage for store in epilogue.stores}
+    tolerances = {slot: derived(result, terms=problem.k, accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
+    request = KernelRequest(
+        family="gemm_wgmma",
+        problem=problem,
+        schedule=with_vectors(problem, schedule),
+        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
+        pointers=len(buffers),
+    )
+    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+
+def with_vectors(problem: Problem, schedule: Schedule) -> Schedule:
+    """Return the schedule with the widest vectors."""
+    return replace(schedule, vector_c=completed(problem.product, schedule, target("emulated")).vector_c)
+
+
+def plain(
+    name: str,
+    extents: tuple[int, int, int, int],
+    schedule: Schedule,
+    *,
+    storage: DType = F16,
+    result: DType | None = None,
+    a_k_last: bool = True,
+    b_k_last: bool = True,
+) -> Case:
+    """Return a product of (batch, m, n, k) extents whose rows lie at multiples of 16 bytes: slots 0 and 1 are A and B, 2 the result."""
+    batch, m, n, k = extents
+    result = storage if result is None else result
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage)
+    steps = Steps()
+    steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
+    buffers, functors = [], []
+    for slot, (outer, k_last) in enumerate(((m, a_k_last), (n, b_k_last))):
+        rows, columns = (outer, k) if k_last else (k, outer)
+        pitch = -(-columns * storage.bytes // 16) * 16 // storage.bytes
+        buffers.append(values(batch * rows * pitch, storage, slot + 1))
+        functors.append(read(slot, storage, from_strides((batch, rows, columns), (rows * pitch, pitch, 1))))
+    return product_case(name, problem, schedule, (*buffers, output(batch * m * n, result.numpy)), *functors, steps.expression())
+
+
+def fused(schedule: Schedule, storage: DType) -> Case:
+    """Return attention's first product with work after it: A is [batch, sequence, heads, width], B has heads shared by pairs; the result is
+    scaled, biased by column and by a residual, clamped, and stored twice, once transposed."""
+    batch, heads, m, n, k = 2, 4, 72, 24, 48
+    at_a = regroup(from_strides((batch, heads, m, k), (m * heads * k, k, heads * k, 1)), [[0, 1], [2], [3]])
+    at_b = regroup(from_strides((batch, heads // 2, 2, n, k), (heads // 2 * n * k, n * k, 0, k, 1)), [[0, 1, 2], [3], [4]])
+    where = identity((batch * heads, m, n))
+    epilogue = Steps()
+    scaled = epilogue.apply("mul", epilogue.parameter(0), epilogue.constant(0.125))
+    biased = epilogue.apply("add", scaled, epilogue.load(2, storage, from_strides((batch * heads, m, n), (0, 0, 1))))
+    summed = epilogue.apply("add", biased, epilogue.load(3, storage, where))
+    epilogue.store(epilogue.apply("relu", summed), 4, storage, from_strides((batch * heads, m, n), (m * n, 1, m)))
+    epilogue.store(summed, 5, F32, where)
+    problem = Problem(batch=batch * heads, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=storage)
+    return product_case(
+        f"fused-{storage}-{schedule.tile_m}",
+        problem,
+        schedule,
+        (
+            values(batch * m * heads * k, storage, 1),
+            values(batch * heads // 2 * n * k, storage, 2),
+            values(n, storage, 3),
+            values(batch * heads * m * n, storage, 4),
+            output(batch * heads * m * n, storage.numpy),
+            output(batch * heads * m * n, F32.numpy),
+        ),
+        read(0, storage, at_a),
+        read(1, storage, at_b),
+        epilogue.expression(),
+    )
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Return all cases."""
+    found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16)]
+    edges = [(1, 1, 1, 1), (1, 13, 37, 11), (1, 63, 63, 63), (1, 64, 64, 64), (1, 65, 65, 65), (3, 128, 128, 256), (1, 200, 72, 100)]
+    names = ["single", "banded", "shared", "turns"]
+    for number, extents in enumerate(edges):
+        for layout, (a_k_last, b_k_last) in {"kk": (True, True), "mk": (False, True), "kn": (True, False), "mn": (False, False)}.items():
+            schedule = SCHEDULES[names[(number + len(found)) % 4]]
+            storage = (F16, BF16)[number % 2]
+            name = f"{'x'.join(map(str, extents))}-{layout}-{storage}"
+            found.append(plain(name, extents, schedule, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
+    for name, schedule in SCHEDULES.items():
+        found.append(plain(f"{name}-ragged", (2, 267, 141, 153), schedule, a_k_last=name != "three"))
+        found.append(plain(f"{name}-even", (1, 256, 264, 192), schedule, result=F32))
+        found.append(plain(f"{name}-tf32", (1, 140, 68, 100), schedule, storage=F32))
+    found.append(plain("two-columns", (1, 80, 50, 64), SCHEDULES["single"]))
+    found.append(plain("four-columns", (1, 80, 52, 64), SCHEDULES["single"]))
+    found.append(plain("many-batches", (300, 1, 2, 8), SCHEDULES["single"]))
+    for name in ("sm_90a", "emulated"):
+        for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
+            problem = plain("", extents, SCHEDULES["single"]).request.problem
+            chosen = FAMILY.choose(problem, target(name))
+            if chosen.cluster == 1:
+                found.append(plain(f"chosen-{name}-{extents[1]}", extents, chosen))
+    return tuple(found)
