@@ -276,7 +276,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     resident = min(s.residents, max(1, s.blocks // target.multiprocessors))
     step = max(tensor * resident, traffic * resident, _STEP_LATENCY / s.stages)
     readers = 1 if s.ping_pong else s.consumers
-    finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / _FINISHED_PER_CYCLE * 4 / s.vector_c**0.5 / 2
+    finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / (_FINISHED_PER_CYCLE * sqrt(s.vector_c))
     tiles = ceil(cluster_tiles(problem, s) / (s.blocks // s.cluster))
     if s.ping_pong:
         cycles = tiles * max(steps * step, (steps * step + finish) / s.consumers) + finish
