@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from nautilus_cli import resources
 from nautilus_cli.codegen.names import identifier
+from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.rows import FunctorRows, StructRow, functor_rows, problem_row, schedule_row
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import family
@@ -56,14 +57,15 @@ def render(request: KernelRequest) -> Rendered:
         InternalError: the request holds something that has no name in kernel text.
     """
     kind = family(request.family)
+    scalars = Scalars(request.scalar_values)
     context = StubContext(
         symbol=_PLACEHOLDER,
         headers=kind.headers,
         pointers=request.pointers,
         scalars=request.scalars,
-        problem=problem_row(request.problem, request.index_bits),
+        problem=problem_row(request.problem, request.index_bits, scalars),
         schedule=schedule_row(request.schedule),
-        functors=functor_rows(request.functors),
+        functors=functor_rows(request.functors, scalars),
     )
     text = environment().get_template(kind.template).render({field.name: getattr(context, field.name) for field in fields(context)})
     symbol = f"{identifier(request.family)}_{sha256(text.encode()).hexdigest()[:16]}"

@@ -11,10 +11,14 @@ from typing import Any
 
 from nautilus_cli.codegen.constants import bits
 from nautilus_cli.codegen.names import identifier, index_name, member_constant, member_type, tag_name, type_name
+from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import Symbolic
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram, Step
 from nautilus_cli.ir.index_map import Axis, IndexMap
 from nautilus_cli.ir.types import BOOL, DType
+
+NO_SCALARS = Scalars()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,14 +26,14 @@ class AxisRow:
     """One digit of a map: `form` is Axis or GuardedAxis, `numbers` its template arguments."""
 
     form: str
-    numbers: tuple[int, ...]
+    numbers: tuple[NumberRow, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageRow:
     """One stage of a map: the digits of each coordinate."""
 
-    offset: int
+    offset: NumberRow
     coordinates: tuple[tuple[AxisRow, ...], ...]
 
 
@@ -152,6 +156,14 @@ class MemberRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DimRow:
+    """A dimension that is a member of a struct."""
+
+    name: str
+    number: NumberRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayRow:
     """A constant array member."""
 
@@ -164,27 +176,29 @@ class ArrayRow:
 class StructRow:
     """A problem or schedule: dimensions, type members, constants and arrays."""
 
-    dims: tuple[MemberRow, ...]
+    dims: tuple[DimRow, ...]
     types: tuple[MemberRow, ...]
     constants: tuple[MemberRow, ...]
     arrays: tuple[ArrayRow, ...]
 
 
-def map_rows(index_map: IndexMap) -> tuple[StageRow, ...]:
+def map_rows(index_map: IndexMap, scalars: Scalars = NO_SCALARS) -> tuple[StageRow, ...]:
     """Return the stages of a map."""
     return tuple(
-        StageRow(offset=stage.offset, coordinates=tuple(tuple(_axis(axis) for axis in digits) for digits in stage.coordinates))
+        StageRow(
+            offset=scalars.row(stage.offset),
+            coordinates=tuple(tuple(_axis(axis, scalars) for axis in digits) for digits in stage.coordinates),
+        )
         for stage in index_map.stages
     )
 
 
-def _axis(axis: Axis) -> AxisRow:
-    if not axis.is_guarded:
-        return AxisRow(form="Axis", numbers=(axis.extent, axis.stride))
-    return AxisRow(form="GuardedAxis", numbers=(axis.extent, axis.stride, axis.begin, axis.extent if axis.end is None else axis.end))
+def _axis(axis: Axis, scalars: Scalars) -> AxisRow:
+    numbers = (axis.extent, axis.stride, axis.begin, axis.stop) if axis.is_guarded else (axis.extent, axis.stride)
+    return AxisRow(form="GuardedAxis" if axis.is_guarded else "Axis", numbers=tuple(map(scalars.row, numbers)))
 
 
-def functor_row(name: str, expression: Expression) -> FunctorRow:
+def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS) -> FunctorRow:
     """Return an expression as rows; equal loads are one load.
 
     Raises:
@@ -205,14 +219,18 @@ def functor_row(name: str, expression: Expression) -> FunctorRow:
         result=result[0],
         load_count=len(loads),
         store_count=len(expression.stores),
-        loads=tuple(_load(number, load) for number, load in enumerate(loads)),
+        loads=tuple(_load(number, load, scalars) for number, load in enumerate(loads)),
         guards=tuple(
-            AccessRow(name=f"Inside{number}", field=f"inside{number}", slot=-1, storage="bool", map=map_rows(guard.map))
+            AccessRow(name=f"Inside{number}", field=f"inside{number}", slot=-1, storage="bool", map=map_rows(guard.map, scalars))
             for number, guard in enumerate(guards)
         ),
         stores=tuple(
             AccessRow(
-                name=f"Store{number}", field=f"store{number}", slot=store.slot, storage=type_name(store.storage), map=map_rows(store.map)
+                name=f"Store{number}",
+                field=f"store{number}",
+                slot=store.slot,
+                storage=type_name(store.storage),
+                map=map_rows(store.map, scalars),
             )
             for number, store in enumerate(expression.stores)
         ),
@@ -257,7 +275,7 @@ def functor_row(name: str, expression: Expression) -> FunctorRow:
     )
 
 
-def program_row(name: str, program: RowProgram) -> ProgramRow:
+def program_row(name: str, program: RowProgram, scalars: Scalars = NO_SCALARS) -> ProgramRow:
     """Return a row program as rows.
 
     Raises:
@@ -267,33 +285,36 @@ def program_row(name: str, program: RowProgram) -> ProgramRow:
     held = tuple(load for load in unique_loads(columns) if sum(load in unique_loads([expression]) for expression in columns) > 1)
     reductions = []
     for number, reduction in enumerate(program.reductions):
-        finish = functor_row("Finish", reduction.finish)
+        finish = functor_row("Finish", reduction.finish, scalars)
         if finish.result != type_name(reduction.dtype):
             raise InternalError(f"reduction {number} gives {finish.result}, not {reduction.dtype}")
         reductions.append(
             ReductionRow(
-                name=f"Reduction{number}", combine=tag_name(reduction.combine), term=_phase("Term", reduction.term, held), finish=finish
+                name=f"Reduction{number}",
+                combine=tag_name(reduction.combine),
+                term=_phase("Term", reduction.term, held, scalars),
+                finish=finish,
             )
         )
     return ProgramRow(
         name=identifier(name),
         load_count=len(held),
-        loads=tuple(_load(number, load) for number, load in enumerate(held)),
+        loads=tuple(_load(number, load, scalars) for number, load in enumerate(held)),
         reductions=tuple(reductions),
-        column=_phase("ColumnEpilogue", program.column_epilogue, held),
-        row=functor_row("RowEpilogue", program.row_epilogue),
+        column=_phase("ColumnEpilogue", program.column_epilogue, held, scalars),
+        row=functor_row("RowEpilogue", program.row_epilogue, scalars),
     )
 
 
-def functor_rows(functors: Sequence[tuple[str, Expression | RowProgram]]) -> FunctorRows:
+def functor_rows(functors: Sequence[tuple[str, Expression | RowProgram]], scalars: Scalars = NO_SCALARS) -> FunctorRows:
     """Return all functors of a request as rows."""
     return FunctorRows(
-        expressions=tuple(functor_row(name, value) for name, value in functors if isinstance(value, Expression)),
-        programs=tuple(program_row(name, value) for name, value in functors if isinstance(value, RowProgram)),
+        expressions=tuple(functor_row(name, value, scalars) for name, value in functors if isinstance(value, Expression)),
+        programs=tuple(program_row(name, value, scalars) for name, value in functors if isinstance(value, RowProgram)),
     )
 
 
-def problem_row(problem: Any, index_bits: int) -> StructRow:
+def problem_row(problem: Any, index_bits: int, scalars: Scalars = NO_SCALARS) -> StructRow:
     """Return a problem dataclass as rows: an int is a dimension, a DType or str a type, a bool a constant, a tuple an array.
 
     Raises:
@@ -304,8 +325,8 @@ def problem_row(problem: Any, index_bits: int) -> StructRow:
         value = getattr(problem, field.name)
         if isinstance(value, bool):
             constants.append(MemberRow(type="bool", name=member_constant(field.name), value=_boolean(value)))
-        elif isinstance(value, int):
-            dims.append(MemberRow(type="", name=member_type(field.name), value=str(value)))
+        elif isinstance(value, int | Symbolic):
+            dims.append(DimRow(name=member_type(field.name), number=scalars.row(value)))
         elif isinstance(value, DType):
             types.append(MemberRow(type="", name=member_type(field.name), value=type_name(value)))
         elif isinstance(value, str):
@@ -340,17 +361,19 @@ def unique_loads(expressions: Sequence[Expression]) -> tuple[Load, ...]:
     return tuple(dict.fromkeys(step for expression in expressions for step in expression.steps if isinstance(step, Load)))
 
 
-def _phase(name: str, expression: Expression, held: tuple[Load, ...]) -> PhaseRow:
+def _phase(name: str, expression: Expression, held: tuple[Load, ...], scalars: Scalars) -> PhaseRow:
     own = unique_loads([expression])
     return PhaseRow(
-        functor=functor_row(name, expression),
+        functor=functor_row(name, expression, scalars),
         held=tuple(WriteRow(field=f"load{number}", value=f"load{held.index(load)}") for number, load in enumerate(own) if load in held),
-        fresh=tuple(_load(number, load) for number, load in enumerate(own) if load not in held),
+        fresh=tuple(_load(number, load, scalars) for number, load in enumerate(own) if load not in held),
     )
 
 
-def _load(number: int, load: Load) -> AccessRow:
-    return AccessRow(name=f"Load{number}", field=f"load{number}", slot=load.slot, storage=type_name(load.storage), map=map_rows(load.map))
+def _load(number: int, load: Load, scalars: Scalars) -> AccessRow:
+    return AccessRow(
+        name=f"Load{number}", field=f"load{number}", slot=load.slot, storage=type_name(load.storage), map=map_rows(load.map, scalars)
+    )
 
 
 def _dtype(step: Step) -> DType:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.render import environment
 from nautilus_cli.codegen.rows import map_rows
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, compose, padded, permuted, reshaped
+from nautilus_cli.ir.binding import bind, expressions
+from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, broadcast, compose, identity, padded, permuted, reshaped, sliced
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 
@@ -18,12 +21,20 @@ _PRELUDE = """
 using namespace nautilus;
 
 // The offset, or -1 where there is no element.
-template <class M, class... Values>
-constexpr long long offset_of(Values... values) {
+template <class M, class A, class... Values>
+constexpr long long offset_with(const A &arguments, Values... values) {
   bool valid = true;
-  const int offset = M::offset(0, coordinates<int>(values...), valid);
+  const int offset = M::offset(arguments, coordinates<int>(values...), valid);
   return valid ? offset : -1;
 }
+template <class M, class... Values>
+constexpr long long offset_of(Values... values) {
+  return offset_with<M>(0, values...);
+}
+template <int kCount>
+struct Sizes {
+  long long scalars[kCount];
+};
 """
 
 
@@ -86,4 +97,43 @@ def test_twin_of_python(tmp_path: Path) -> None:
             expected = int(offsets[place]) if valid[place] else -1
             lines.append(f"static_assert(offset_of<M{number}>({', '.join(map(str, place))}) == {expected});")
     assert widths == {1, 2, 4, 8}, "the random maps do not try every width"
+    assert host_compiler.compile_object("\n".join(lines), Cache(tmp_path))
+
+
+def symbolic_maps() -> list[IndexMap]:
+    """Maps of tensors whose sizes are not known: of one stage and of two, repeated and guarded."""
+    n, m, w = symbol("n", 1, 9), symbol("m", 1, 40), symbol("w", 8, 64, 8)
+    heads = compose(permuted((n, m, 12, 64), (0, 2, 1, 3)), reshaped((n, m, 768)))
+    return [
+        heads,
+        compose(reshaped((n, m, 768)), permuted((n, 12, m, 64), (0, 2, 1, 3))),
+        compose(reshaped((n, m)), permuted((n, m), (1, 0))),
+        broadcast((n, 1, 1, m), (n, 12, m, m)),
+        broadcast((n, 1), (n, 64)),
+        padded((n, w), (0, 2), (n, w + 8)),
+        padded((n, m, 4), (0, 1, 0), (n, m + 3, 4)),
+        identity((n, w)),
+        sliced((n, w, 4), (0, 1, 0), (1, 2, 1), (n, w // 2 - 1, 4)),
+    ]
+
+
+def test_twin_of_python_for_sizes_that_are_arguments(tmp_path: Path) -> None:
+    render = environment().from_string('{% import "_functor.jinja" as part %}{{ part.map(rows) }}').render
+    generator = np.random.default_rng(2)
+    lines = [_PRELUDE]
+    widths = set()
+    for number, index_map in enumerate(symbolic_maps()):
+        values = tuple(dict.fromkeys(expressions(index_map)))
+        lines.append(f"using M{number} = {render(rows=map_rows(index_map, Scalars(values)))};")
+        widths.add(index_map.contiguous_width(8))
+        lines += [f"static_assert(M{number}::contiguous_width({limit}) == {index_map.contiguous_width(limit)});" for limit in (2, 4, 8)]
+        for sizes in ({"n": 1, "m": 1, "w": 8}, {"n": 2, "m": 40, "w": 64}, {"n": 9, "m": 7, "w": 24}):
+            bound = bind(index_map, sizes)
+            offsets, valid = bound.offsets()
+            scalars = f"Sizes<{len(values)}>{{{{{', '.join(str(v) for v in bind(values, sizes))}}}}}"
+            for flat in generator.integers(0, prod(bound.extents), 12):
+                place = tuple(int(i) for i in np.unravel_index(flat, bound.extents))
+                expected = int(offsets[place]) if valid[place] else -1
+                lines.append(f"static_assert(offset_with<M{number}>({scalars}, {', '.join(map(str, place))}) == {expected});")
+    assert widths == {1, 4, 8}, "the maps do not try every width"
     assert host_compiler.compile_object("\n".join(lines), Cache(tmp_path))

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.codegen.rows import functor_row, problem_row, program_row, schedule_row
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import symbol
 from nautilus_cli.ir.expression import Apply, Expression, Reduction, RowProgram
 from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import F16, F32, I32, DType
@@ -39,7 +41,7 @@ def test_plain_load() -> None:
     guarded = functor_row("A", steps.expression(steps.load(2, F16, padded((4,), (2,), (8,)))))
     assert guarded.is_plain_load == "false"
     assert guarded.loads[0].map[0].coordinates[0][0].form == "GuardedAxis"
-    assert guarded.loads[0].map[0].coordinates[0][0].numbers == (8, 1, 2, 6)
+    assert [n.numbers for n in guarded.loads[0].map[0].coordinates[0][0].numbers] == [(8,), (1,), (2,), (6,)]
 
 
 def test_nothing_to_hand_back() -> None:
@@ -94,10 +96,19 @@ class Problem:
 
 def test_problem_and_schedule_members() -> None:
     row = problem_row(Problem(in_channels=3, is_padded=True, storage=F16, combine="max", strides=(4, -1)), 64)
-    assert [(m.name, m.value) for m in row.dims] == [("InChannels", "3")]
+    assert [(m.name, m.number.form, m.number.numbers) for m in row.dims] == [("InChannels", "Static", (3,))]
     assert [(m.name, m.value) for m in row.types] == [("Index", "long long"), ("Storage", "nautilus::half"), ("Combine", "nautilus::Max")]
     assert [(m.type, m.name, m.value) for m in row.constants] == [("bool", "kIsPadded", "true")]
     assert [(a.name, a.values, a.count) for a in row.arrays] == [("kStrides", (4, -1), 2)]
+
+
+def test_sizes_that_are_not_known_are_arguments() -> None:
+    n, m = symbol("n", 1, 64), symbol("m", 1, 2**31)
+    row = problem_row(Problem(in_channels=n * 12, is_padded=True, storage=F16, combine="max", strides=(4,)), 32, Scalars((m, n * 12)))
+    assert [(d.number.form, d.number.numbers) for d in row.dims] == [("Scalar", (1, 4))]
+    assert Scalars((m,)).row(m) == NumberRow(form="LongScalar", numbers=(0, 1))
+    with pytest.raises(InternalError, match="n is no argument"):
+        Scalars((m,)).row(n)
 
 
 def test_fields_that_have_no_text_are_refused() -> None:

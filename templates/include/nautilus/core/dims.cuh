@@ -47,6 +47,42 @@ struct Static {
   NAUTILUS_DEVICE constexpr operator Value() const { return static_cast<Value>(kN); }
 };
 
+// The twin of Static for a number that the host passes: an integer argument of the kernel, known to be a multiple of kMultipleOf.
+// Scalar is one that fits in an int.
+template <int kSlotNumber, int kMultipleOf, class ValueType = int>
+struct Scalar {
+  enum : bool { kIsStatic = false };
+  enum : int { kSlot = kSlotNumber, kMultiple = kMultipleOf };
+  using Value = ValueType;
+
+  template <class Arguments>
+  NAUTILUS_DEVICE static constexpr Value get(const Arguments &arguments) {
+    return static_cast<Value>(arguments.scalars[kSlot]);
+  }
+};
+template <int kSlotNumber, int kMultipleOf>
+using LongScalar = Scalar<kSlotNumber, kMultipleOf, long long>;
+
+// Whether a number is known to be a multiple of WIDTH, a power of two.
+template <class Number>
+NAUTILUS_DEVICE constexpr bool is_multiple(int width) {
+  if constexpr (Number::kIsStatic) {
+    return Number::kValue % width == 0;
+  } else {
+    return Number::kMultiple % width == 0;
+  }
+}
+
+// Whether a number is known to be kN.
+template <class Number, long long kN>
+NAUTILUS_DEVICE constexpr bool is_exactly() {
+  if constexpr (Number::kIsStatic) {
+    return Number::kValue == kN;
+  } else {
+    return false;
+  }
+}
+
 // Quotient and remainder of a number that is not negative. Unsigned, since that is cheaper: no correction of the sign.
 template <class Index, long long kN>
 NAUTILUS_DEVICE constexpr Index divide(Index dividend, Static<kN>) {
@@ -58,6 +94,19 @@ NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Static<kN>) {
   using Unsigned = typename UnsignedOf<Index>::Type;
   return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(kN));
 }
+
+template <class Index>
+NAUTILUS_DEVICE constexpr Index divide(Index dividend, Index divisor) {
+  using Unsigned = typename UnsignedOf<Index>::Type;
+  return static_cast<Index>(static_cast<Unsigned>(dividend) / static_cast<Unsigned>(divisor));
+}
+template <class Index>
+NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Index divisor) {
+  using Unsigned = typename UnsignedOf<Index>::Type;
+  return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(divisor));
+}
+NAUTILUS_DEVICE constexpr long long divide(long long dividend, int divisor) { return divide<long long>(dividend, divisor); }
+NAUTILUS_DEVICE constexpr long long remainder(long long dividend, int divisor) { return remainder<long long>(dividend, divisor); }
 
 template <class Index>
 struct Division {

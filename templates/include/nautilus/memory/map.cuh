@@ -56,20 +56,12 @@ NAUTILUS_DEVICE constexpr Index sum_digits(const A &arguments, Index &rest, bool
 // Whether moving along AXIS breaks groups of WIDTH neighbours.
 template <class Axis>
 NAUTILUS_DEVICE constexpr bool breaks_groups(int width) {
-  if constexpr (!Axis::kIsStatic) {
-    return width > 1;
-  } else {
-    return Axis::Extent::kValue > 1 && Axis::Stride::kValue % width != 0;
-  }
+  return !is_exactly<typename Axis::Extent, 1>() && !is_multiple<typename Axis::Stride>(width);
 }
 
 template <class Axis>
 NAUTILUS_DEVICE constexpr bool repeats() {
-  if constexpr (!Axis::kIsStatic) {
-    return false;
-  } else {
-    return Axis::Stride::kValue == 0 && !Axis::kIsGuarded;
-  }
+  return is_exactly<typename Axis::Stride, 0>() && !Axis::kIsGuarded;
 }
 
 template <class First, class... Rest>
@@ -130,12 +122,12 @@ struct Map {
   // Greatest power of two up to LIMIT by which neighbours along the last coordinate lie together: a group that starts at a multiple
   // of the width has consecutive offsets, of which the first is a multiple of the width.
   NAUTILUS_DEVICE static constexpr int contiguous_width(int limit) {
-    if constexpr (kIsSingle && LastAxis::kIsStatic && First::Offset::kIsStatic) {
-      if (LastAxis::Stride::kValue != 1 || LastAxis::kIsGuarded) return 1;
+    if constexpr (kIsSingle) {
+      if (!is_exactly<typename LastAxis::Stride, 1>() || LastAxis::kIsGuarded) return 1;
       int width = limit;
       // The last axis, of stride 1, breaks every group; it must be the only one that does.
-      while (width > 1 && (LastAxis::Extent::kValue % width != 0 || First::Offset::kValue % width != 0 ||
-                           First::breaks(width) != (LastAxis::Extent::kValue > 1 ? 1 : 0))) {
+      while (width > 1 && (!is_multiple<typename LastAxis::Extent>(width) || !is_multiple<typename First::Offset>(width) ||
+                           First::breaks(width) != (is_exactly<typename LastAxis::Extent, 1>() ? 0 : 1))) {
         width /= 2;
       }
       return width;
@@ -149,7 +141,7 @@ struct Map {
       if constexpr (First::LastDigits::kRepeats) return limit;
       if constexpr (repeats<LastAxis>()) {
         int width = limit;
-        while (width > 1 && LastAxis::Extent::kValue % width != 0) width /= 2;
+        while (width > 1 && !is_multiple<typename LastAxis::Extent>(width)) width /= 2;
         return width;
       }
     }
@@ -158,9 +150,9 @@ struct Map {
 
   // Greatest power of two up to LIMIT by which the guards hold or fail together for neighbours along the last coordinate.
   NAUTILUS_DEVICE static constexpr int guard_width(int limit) {
-    if constexpr (kIsSingle && LastAxis::kIsStatic && !LastAxis::kIsGuarded) {
+    if constexpr (kIsSingle && !LastAxis::kIsGuarded) {
       int width = limit;
-      while (width > 1 && LastAxis::Extent::kValue % width != 0) width /= 2;
+      while (width > 1 && !is_multiple<typename LastAxis::Extent>(width)) width /= 2;
       return width;
     }
     return 1;

@@ -1,0 +1,43 @@
+"""Numbers in kernel text: those known at compile time, and those that a kernel reads from its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import Symbolic, lower, upper
+
+_INT = 2**31
+_MOST_MULTIPLE = 64
+"""Divisors of a number are told to kernels up to this power of two: more than any vector is wide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberRow:
+    """A number as a type: `form` is Static, Scalar or LongScalar, `numbers` its template arguments."""
+
+    form: str
+    numbers: tuple[int, ...]
+
+
+class Scalars:
+    """The integer arguments of a kernel: which expression stands in which slot."""
+
+    def __init__(self, expressions: Sequence[int] = ()) -> None:
+        self._slots = {expression: slot for slot, expression in enumerate(expressions)}
+
+    def row(self, value: int) -> NumberRow:
+        """Return VALUE as a type.
+
+        Raises:
+            InternalError: it depends on dimensions and is no argument of the kernel.
+        """
+        if not isinstance(value, Symbolic):
+            return NumberRow(form="Static", numbers=(value,))
+        if value not in self._slots:
+            raise InternalError(f"{value} is no argument of the kernel")
+        fits = lower(value) >= -_INT and upper(value) < _INT
+        common = gcd(*(coefficient for _, coefficient in value.terms), _MOST_MULTIPLE)
+        return NumberRow(form="Scalar" if fits else "LongScalar", numbers=(self._slots[value], common))
