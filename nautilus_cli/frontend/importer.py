@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, given_attributes, typed_attributes
+from nautilus_cli.frontend.constructs.base import Occurrence
+from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
+from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
 from nautilus_cli.frontend.inputs import Inputs
@@ -21,6 +23,7 @@ from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
+from nautilus_cli.frontend.subgraph import Numbered
 from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
 from nautilus_cli.ir.graph import Graph, Value
@@ -32,7 +35,11 @@ from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement
 
 MAX_NODES = 100_000
-"""Nodes after functions are inlined: a small file of functions that call each other could else unfold without end."""
+"""Nodes once functions are inlined: a small file of functions that call each other could else unfold without end."""
+
+MAX_UNROLLED_NODES = 20_000
+"""Nodes and iterations that all loops together unroll to. Each copy of a body becomes kernels of its own, so this is far beyond what is
+worth compiling; an endless loop gets here in seconds."""
 
 OWN_DOMAIN = "nautilus::"
 """Operators that only passes make; a model cannot ask for one."""
@@ -64,6 +71,7 @@ class _Importer:
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = functions_by_key(model)
         self._count = 0
+        self._unrolled = 0
 
     def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
@@ -81,43 +89,75 @@ class _Importer:
                 raise ModelError(lowering.reason, where=self._builder.place(node.op))
         return result
 
-    def _body(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
-        """Import nodes in order; their results are then in SCOPE."""
+    @property
+    def builder(self) -> GraphBuilder:
+        """Where nodes go."""
+        return self._builder
+
+    def nodes(self, numbered: Numbered, scope: Scope) -> None:
+        """Import nodes in the given order; their results are then in SCOPE."""
         if scope.depth > MAX_DEPTH:
             raise ModelError(f"functions and subgraphs are nested more than {MAX_DEPTH} deep", where=f"node {quoted(scope.prefix[:-1])}")
-        for index, node in ordered(nodes, scope.names()):
-            self._count += 1
-            if self._count > MAX_NODES:
-                raise ModelError(f"has more than {MAX_NODES} nodes once its functions are inlined", where="graph")
+        for index, node in numbered:
             origin = f"{scope.prefix}{node_label(node, index)}"
+            self.spend(1, f"node {quoted(origin)}", is_repeated=scope.is_repeated)
             self._builder.origin = (origin,)
             for name, value in zip(node.output, self._node(node, scope, origin), strict=False):
                 if name and value is not None:
                     scope.values[name] = value
 
-    def _node(self, node: NodeProto, scope: Scope, origin: str) -> Sequence[Value | None]:
+    def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
+        """Count nodes, or iterations of loops; raises ModelError once there are too many."""
+        if is_repeated:
+            self._unrolled += count
+            if self._unrolled > MAX_UNROLLED_NODES:
+                raise ModelError(
+                    f"the model's loops unroll to more than {MAX_UNROLLED_NODES} nodes; here they pass that",
+                    where=where,
+                    hint="Loops are unrolled at compile time: a trip count times the nodes of its body must stay below that.",
+                )
+        self._count += count
+        if self._count > MAX_NODES:
+            raise ModelError(f"has more than {MAX_NODES} nodes once its functions are inlined", where="graph")
+
+    def _body(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
+        """Import the nodes of the main graph or of a function, in topological order."""
+        self.nodes(ordered(nodes, scope), scope)
+
+    def _node(self, node: NodeProto, scope: Scope, origin: str) -> Sequence[Entity | None]:
         """Import one node and return its results."""
         key = operator_key(node.domain, node.op_type)
         where = self._builder.place(key)
-        inputs = tuple(scope.read(name, where) for name in node.input)
+        entities = tuple(scope.entity(name, where) for name in node.input)
         attributes = given_attributes(node, scope.references, where)
         function = self._functions.get(function_key(node))
         if function is not None:
-            return self._call(function, inputs, attributes, node, scope, origin)
+            return self._call(function, entities, attributes, node, scope, origin)
         version = scope.version(node.domain, where)
-        if key == "Identity" and len(inputs) == 1 and inputs[0] is not None:
-            return inputs
+        if key == "Identity" and len(entities) == 1 and entities[0] is not None:
+            return entities
+        if key in constructs() and version >= constructs()[key].since:
+            call = Occurrence(
+                node=node,
+                operands=entities,
+                attributes=attributes,
+                version=version,
+                scope=scope,
+                origin=origin,
+                where=where,
+                host=self,
+            )
+            return constructs()[key].build(call)
+        inputs = tuple(scope.read(name, where) for name in node.input)
         if key == "Constant":
             return self._constant(attributes, node, scope, version)
-        if key == "If":
-            return self._if(inputs, attributes, node, scope, origin)
         if key in self._known and (not is_default(node.domain) or version >= self._known[key].since):
-            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
-            return self._apply(call, version, where)
+            call_ = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            return self._apply(call_, version, where)
         if key in VARIANTS:
-            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            call_ = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
             with ErrorPlace(where):
-                result = modernised(self._builder, call, version)
+                result = modernised(self._builder, call_, version)
             return self._apply(result, version, where) if isinstance(result, Call) else result
         if key in self._known:
             return self._convert(node, inputs, attributes, scope, version, origin)
@@ -150,52 +190,15 @@ class _Importer:
         attrs = typed_attributes(operator, call.attributes, version, where)
         return self._builder.apply(call.op, call.inputs, attrs, outputs=call.outputs)
 
-    def _if(
-        self, inputs: Sequence[Value | None], attributes: Mapping[str, AttributeProto], node: NodeProto, scope: Scope, origin: str
-    ) -> Sequence[Value | None]:
-        """Import the branch that a constant condition takes."""
-        where = self._builder.place("If")
-        condition = inputs[0] if len(inputs) == 1 else None
-        if condition is None:
-            raise ModelError(f"has {len(inputs)} operands; the specification requires one, the condition", where=where)
-        if condition.constant is None:
-            raise ModelError(
-                "its condition is only known at run time, which is not supported",
-                where=where,
-                hint="Where it depends on the value of an input, fix that with --bind NAME=VALUE.",
-            )
-        if condition.constant.dtype != np.bool_ or condition.constant.size != 1:
-            raise ModelError(f"its condition has the type {condition.type}; the specification requires one bool", where=where)
-        name = "then_branch" if condition.constant.item() else "else_branch"
-        if name not in attributes or attributes[name].type != AttributeProto.GRAPH:
-            raise ModelError(f"attribute {name!r} is missing; the specification requires it", where=where)
-        branch = attributes[name].g
-        if branch.input or len(branch.output) != len(node.output):
-            raise ModelError(
-                f"{name} has {len(branch.input)} inputs and {len(branch.output)} outputs; the node needs 0 and {len(node.output)}",
-                where=where,
-            )
-        inner = replace(
-            scope,
-            prefix=f"{origin}/",
-            tensors=scope.renamed([v.name for v in branch.output], node.output),
-            initializers={t.name: Initializer(t) for t in branch.initializer},
-            values={},
-            parent=scope,
-            depth=scope.depth + 1,
-        )
-        self._body(branch.node, inner)
-        return [inner.read(v.name, where) for v in branch.output]
-
     def _call(
         self,
         function: FunctionProto,
-        inputs: Sequence[Value | None],
+        inputs: Sequence[Entity | None],
         attributes: Mapping[str, AttributeProto],
         node: NodeProto,
         scope: Scope,
         origin: str,
-    ) -> Sequence[Value | None]:
+    ) -> Sequence[Entity | None]:
         """Import the body of a function in place of its call."""
         where = self._builder.place(operator_key(node.domain, node.op_type))
         if len(inputs) > len(function.input) or len(node.output) > len(function.output):
@@ -217,10 +220,12 @@ class _Importer:
             references=given,
             values={name: value for name, value in zip(function.input, inputs, strict=False) if value is not None},
             depth=scope.depth + 1,
+            is_repeated=scope.is_repeated,
         )
         left_out = {name for name in function.input if name not in inner.values}
         self._body(without_operands(function.node, left_out), inner)
-        return [inner.read(name, where) for name in function.output[: len(node.output)]]
+        # A body of ONNX's own need not compute a result that the node leaves out.
+        return [inner.entity(name, where) if result else None for name, result in zip(function.output, node.output, strict=False)]
 
     def _by_schema(
         self,
@@ -230,7 +235,7 @@ class _Importer:
         scope: Scope,
         version: int,
         origin: str,
-    ) -> Sequence[Value | None]:
+    ) -> Sequence[Entity | None]:
         """Import an operator without support of its own by ONNX's definition in simpler ones; refuse it where there is none."""
         key = operator_key(node.domain, node.op_type)
         body = schema_function(resolved_node(node, attributes), version, inputs)
@@ -266,6 +271,7 @@ class _Importer:
             initializers={t.name: Initializer(t) for t in graph.initializer},
             values={name: value for name, value in zip(node.input, inputs, strict=True) if value is not None},
             depth=scope.depth + 1,
+            is_repeated=scope.is_repeated,
         )
         self._body(graph.node, inner)
         found = iter(graph.output)

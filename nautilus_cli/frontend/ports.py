@@ -8,6 +8,7 @@ import numpy as np
 from onnx import GraphProto
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.entities import Entity, Unavailable, kind
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.scope import Scope
 from nautilus_cli.frontend.tensors import Initializer
@@ -44,9 +45,10 @@ def checked_outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
     found: dict[str, Value] = {}
     for info in graph.output:
         where = f"output {quoted(info.name)}"
-        value = scope.find(info.name) if info.name else None
-        if value is None:
+        entity = scope.find(info.name) if info.name else None
+        if entity is None:
             raise ModelError("nothing computes it", where=where)
+        value = _dense(entity, where)
         if info.name in found:
             raise ModelError("is declared twice", where=where)
         if info.HasField("type"):
@@ -57,3 +59,16 @@ def checked_outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
     if not found:
         raise ModelError("has no outputs", where="graph", hint="There is nothing to compute.")
     return list(found.items())
+
+
+def _dense(entity: Entity, where: str) -> Value:
+    """Return what an output is; raises ModelError where that is no tensor."""
+    if isinstance(entity, Unavailable):
+        raise entity.error(where)
+    if not isinstance(entity, Value):
+        raise ModelError(
+            f"is {kind(entity)}; only dense tensors can leave a library",
+            where=where,
+            hint="Take its tensors apart by SequenceAt, ConcatFromSequence or OptionalGetElement.",
+        )
+    return entity

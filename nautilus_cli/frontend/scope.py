@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from onnx import AttributeProto
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.names import domain_name
 from nautilus_cli.frontend.tensors import Initializer, initializer_array
@@ -33,6 +34,7 @@ class Scope:
         values: by name.
         parent: the enclosing graph, whose names are seen too.
         depth: how many graphs and functions enclose it.
+        is_repeated: whether it is one of several copies of a body, or lies in one.
     """
 
     versions: Mapping[str, int]
@@ -41,14 +43,14 @@ class Scope:
     tensors: Mapping[str, str] | None = None
     references: Mapping[str, AttributeProto] = field(default_factory=dict)
     initializers: Mapping[str, Initializer] = field(default_factory=dict)
-    values: dict[str, Value] = field(default_factory=dict)
+    values: dict[str, Entity] = field(default_factory=dict)
     parent: Scope | None = None
     depth: int = 0
+    is_repeated: bool = False
 
-    def names(self) -> set[str]:
-        """Return every name that is defined here or around."""
-        around = set() if self.parent is None else self.parent.names()
-        return around | self.values.keys() | self.initializers.keys()
+    def __contains__(self, name: object) -> bool:
+        """Whether a name is defined here or around."""
+        return name in self.values or name in self.initializers or (self.parent is not None and name in self.parent)
 
     def tensor(self, name: str) -> str | None:
         """Return what a name is called in the main graph, None where it is no tensor there."""
@@ -64,28 +66,38 @@ class Scope:
         tensors = {name: self.tensor(result) for name, result in zip(inner, outer, strict=False) if result}
         return {name: tensor for name, tensor in tensors.items() if tensor is not None}
 
-    def find(self, name: str) -> Value | None:
-        """Return the value of a name, None where nothing defines it; an initializer is read when it is first asked for."""
+    def find(self, name: str) -> Entity | None:
+        """Return what a name stands for, None where nothing defines it; an initializer is read when it is first asked for."""
         if name in self.values:
             return self.values[name]
         if name in self.initializers:
             array = initializer_array(self.initializers[name], self.external)
-            self.values[name] = Value(TensorType(dtype_of(array), array.shape), tensor=self.tensor(name), constant=array)
-            return self.values[name]
+            found = Value(TensorType(dtype_of(array), array.shape), tensor=self.tensor(name), constant=array)
+            self.values[name] = found
+            return found
         return None if self.parent is None else self.parent.find(name)
 
-    def read(self, name: str, where: str) -> Value | None:
-        """Return the value of an operand's name; None for the empty name, an operand left out.
+    def entity(self, name: str, where: str) -> Entity | None:
+        """Return what an operand's name stands for; None for the empty name, an operand left out.
 
         Raises:
             ModelError: nothing defines it.
         """
         if not name:
             return None
-        value = self.find(name)
-        if value is None:
+        found = self.find(name)
+        if found is None:
             raise ModelError(f"reads {quoted(name)}, which nothing computes", where=where)
-        return value
+        return found
+
+    def read(self, name: str, where: str) -> Value | None:
+        """Return the tensor of an operand's name; None for the empty name, an operand left out.
+
+        Raises:
+            ModelError: nothing defines it, or it is no tensor.
+        """
+        found = self.entity(name, where)
+        return None if found is None else as_tensor(found, f"operand {quoted(name)}", where)
 
     def version(self, domain: str, where: str) -> int:
         """Return the opset version of a domain.

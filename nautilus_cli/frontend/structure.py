@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
@@ -44,7 +44,7 @@ def check_names(model: ModelProto) -> None:
                 raise ModelError("its name holds a NUL character, at which C ends a name", where=f"{role} {quoted(value.name)}")
 
 
-def ordered(nodes: Sequence[NodeProto], outer: set[str]) -> list[tuple[int, NodeProto]]:
+def ordered(nodes: Sequence[NodeProto], outer: Container[str]) -> list[tuple[int, NodeProto]]:
     """Return (index, node) in topological order, as close to the given one as that allows.
 
     Args:
