@@ -34,15 +34,20 @@ def pack_rows(source: Value, index_map: IndexMap, recipe: str) -> tuple[PackedWe
     Returns:
         The weight, and the map from the same coordinates to its offset. Where the constant already has aligned rows it is used as it is.
     """
-    assert source.constant is not None
+    constant = source.constant
+    assert constant is not None
     extents = index_map.extents
-    itemsize = source.constant.dtype.itemsize
+    itemsize = constant.dtype.itemsize
     per_row = max(1, ROW_BYTES // itemsize)
     if _has_aligned_rows(index_map, per_row):
-        return PackedWeight(np.ascontiguousarray(source.constant), "dense", source.tensor), index_map
+        return PackedWeight(lambda: np.ascontiguousarray(constant), "dense", source.tensor), index_map
     padded = -(-extents[-1] // per_row) * per_row
-    packed = np.zeros((*extents[:-1], padded), source.constant.dtype)
-    packed[..., : extents[-1]] = gather(source.constant, index_map)
+
+    def packed() -> np.ndarray:
+        rows = np.zeros((*extents[:-1], padded), constant.dtype)
+        rows[..., : extents[-1]] = gather(constant, index_map)
+        return rows
+
     strides = [0] * len(extents)
     step = padded
     for i in range(len(extents) - 2, -1, -1):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -106,6 +107,24 @@ def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]]) -> tu
     return tuple(plans)
 
 
+def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple[Group, NautilusError]]:
+    """Yield each group for which there is no kernel on a target, and why; weights are not packed, so that this is quick.
+
+    Args:
+        fused: the fused graph, with static shapes.
+        target: what the kernels would run on.
+        choose: picks the schedule of a problem.
+    """
+    for group in fused.groups:
+        if all(prod(v.type.static) == 0 for v in group.outputs):
+            continue
+        try:
+            found = _lower(group)
+            _scheduled(group, found, target, choose)
+        except ModelError as error:
+            yield group, error
+
+
 @dataclass(frozen=True, slots=True)
 class _LoweredGroup:
     """A group, its kernel without a schedule, and what the kernel's pointers refer to, weights pooled."""
@@ -124,7 +143,7 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
     for one in lowered:
         found = one.lowered
         family = families()[found.family]
-        schedule = choose(family, found.problem, target)
+        schedule = _scheduled(one.group, found, target, choose)
         request = KernelRequest(
             family=found.family,
             problem=found.problem,
@@ -134,9 +153,6 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
             index_bits=index_bits(found.slots, (v.type.elements for v in one.group.outputs)),
         )
         if request not in distinct:
-            reasons = family.violations(found.problem, schedule, target)
-            if reasons:  # no other schedule fits either: the problem is beyond what a launch can be
-                raise ModelError(f"is too large for {target.name}: {reasons[0]}", where=", ".join(_origin(one.group)) or None)
             distinct[request] = len(distinct)
             geometries.append(family.geometry(found.problem, schedule))
             recipes.append(set())
@@ -147,6 +163,16 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
         for request, geometry, used in zip(distinct, geometries, recipes, strict=True)
     )
     return kernels, numbers
+
+
+def _scheduled(group: Group, lowered: Lowered, target: Target, choose: Choose) -> Any:
+    """Return the schedule of a group's kernel; raises ModelError where none fits: the problem is beyond what a launch can be."""
+    family = families()[lowered.family]
+    schedule = choose(family, lowered.problem, target)
+    reasons = family.violations(lowered.problem, schedule, target)
+    if reasons:
+        raise ModelError(f"is too large for {target.name}: {reasons[0]}", where=", ".join(_origin(group)) or None)
+    return schedule
 
 
 def _lower(group: Group) -> Lowered:
@@ -182,10 +208,11 @@ class WeightPool:
     def add(self, referent: Referent) -> Referent:
         """Return the pooled weight of a constant; other referents are returned as they are."""
         if isinstance(referent, Value) and referent.constant is not None:
-            key = id(referent.constant)
+            constant = referent.constant
+            key = id(constant)
             if key not in self._by_source:
-                self._kept.append(referent.constant)  # keeps the id from being taken again
-                self._by_source[key] = self._pooled(PackedWeight(np.ascontiguousarray(referent.constant), "dense", referent.tensor))
+                self._kept.append(constant)  # keeps the id from being taken again
+                self._by_source[key] = self._pooled(PackedWeight(lambda: np.ascontiguousarray(constant), "dense", referent.tensor))
             return self._by_source[key]
         if isinstance(referent, PackedWeight):
             return self._pooled(referent)

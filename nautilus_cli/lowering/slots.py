@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from nautilus_cli.ir.graph import Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class PackedWeight:
-    """A constant in the form in which a kernel reads it.
+    """A constant in the form in which a kernel reads it; packed when that is first asked for, since choosing kernels does not need it.
 
     Attributes:
-        array: the packed contents, C-contiguous.
+        pack: makes the packed contents, C-contiguous.
         recipe: name of the packed form.
         tensor: ONNX tensor that it holds, if known.
     """
 
-    array: np.ndarray
+    pack: Callable[[], np.ndarray]
     recipe: str
     tensor: str | None
+    _array: np.ndarray | None = field(default=None, init=False, repr=False)
+
+    @property
+    def array(self) -> np.ndarray:
+        """The packed contents."""
+        if self._array is None:
+            self._array = self.pack()
+        return self._array
 
 
 @dataclass(frozen=True, slots=True)
