@@ -2,7 +2,7 @@
 # An environment of your own is used instead with PYTHON=, for example `make test PYTHON=python3`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit gpu-test clean
+.PHONY: help demo test lint unit conformance gpu-test clean
 
 ifdef PYTHON
 ready :=
@@ -15,11 +15,12 @@ jobs ?= 2
 model := ppocr_cls
 
 help:
-	@echo "make demo      compile a small trained model and verify it; on a GPU where there is one, else emulated"
-	@echo "make test      lint and all tests; those that need a GPU are skipped without one"
-	@echo "make lint      style, types, import rules"
-	@echo "make unit      the tests without the lint; ARGS= are pytest's"
-	@echo "make gpu-test  the tests that need a GPU"
+	@echo "make demo         compile a small trained model and verify it; on a GPU where there is one, else emulated"
+	@echo "make test         lint and all tests; those that need a GPU are skipped without one"
+	@echo "make lint         style, types, import rules"
+	@echo "make unit         the tests without the lint; ARGS= are pytest's"
+	@echo "make conformance  the cases of onnx.backend.test, counted by suite and by operator; ARGS= are those of tests.conformance"
+	@echo "make gpu-test     the tests that need a GPU"
 
 .venv/.installed: pyproject.toml
 	python3 -m venv .venv
@@ -41,6 +42,9 @@ lint: $(ready)
 
 unit: $(ready)
 	$(PYTHON) -m pytest -q -n $(jobs) $(ARGS)
+
+conformance: $(ready)
+	$(PYTHON) -m tests.conformance $(ARGS)
 
 gpu-test: $(ready)
 	$(PYTHON) -m pytest -q -rs tests/gpu $(ARGS)

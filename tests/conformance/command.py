@@ -64,7 +64,7 @@ def _choose(options: argparse.Namespace, known: Sequence[cases.Case]) -> list[ca
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.conformance",
-        description="Run the cases of onnx.backend.test through every step of `nautilus compile`, with the tolerances of onnx's own runner.",
+        description="Run the cases of onnx.backend.test through every step of `nautilus compile`, with the tolerances of onnx's runner.",
     )
     parser.add_argument(
         "command", nargs="?", choices=("run", "export"), default="run", help="run cases, or write them to a file for --archive"

@@ -13,7 +13,7 @@ from tests.conformance.harness import Outcome
 FILE = Path(__file__).with_name("expected_failures.toml")
 
 _HEAD = """\
-# Cases of onnx.backend.test that do not pass, by reason. The file is strict: a case that starts to pass must leave it, and a case that fails
+# Cases of onnx.backend.test that do not pass, by reason. The file is strict: a case that starts to pass must leave it, and one that fails
 # must be in it. `python -m tests.conformance --update-expected` takes out what passes; what is added is written by hand.
 """
 

@@ -1,0 +1,24 @@
+"""A third of onnx's backend cases, chosen by hash, through every step of the compiler; `make conformance` runs them all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from nautilus_cli.targets import registry
+from nautilus_cli.toolchain.cache import Cache
+from tests.conformance import expectations, harness
+from tests.conformance.cases import Choice, load
+
+OF = 3
+
+
+@pytest.mark.slow
+def test_a_third_of_the_cases_goes_as_expected():
+    choice = Choice(part=(0, OF))
+    cases = [case for case in load() if choice.has(case)]
+    run = harness.run(cases, registry.target("emulated"), store=Cache.default(), jobs=min(2, len(os.sched_getaffinity(0))))
+    verdict = expectations.judge(run.outcomes, expectations.read())
+    assert not verdict.failures, "\n".join(f"{key}: {outcome.status}: {outcome.message}" for key, outcome in verdict.failures.items())
+    assert not verdict.successes, f"these pass and must leave {expectations.FILE.name}: {verdict.successes}"
