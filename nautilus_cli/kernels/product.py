@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from math import ceil
 
+from nautilus_cli.ir.dims import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
 
@@ -150,7 +151,7 @@ def _items(outer: int, schedule: Schedule, vector: int) -> int:
 def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles), y and z (batches)."""
     tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
-    return tiles, min(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
+    return tiles, minimum(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
 
 
 def geometry(problem: Product, schedule: Schedule) -> Geometry:
@@ -198,7 +199,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
-    if max(problem.m, problem.n, problem.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
+    if maximum(problem.m, problem.n, problem.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")
     return tuple(reasons)
 

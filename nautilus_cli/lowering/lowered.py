@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.expression import Expression, Load, RowProgram, Store
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.types import DType
@@ -33,6 +35,11 @@ class Lowered:
     functors: tuple[tuple[str, Expression | RowProgram], ...]
     slots: Slots
 
+    @property
+    def scalars(self) -> tuple[int, ...]:
+        """The sizes that are arguments of the kernel, as `KernelRequest.scalar_values` gives them."""
+        return tuple(dict.fromkeys((*expressions(self.problem), *expressions(self.functors))))
+
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
@@ -52,7 +59,7 @@ class Lowering:
 def index_bits(slots: Slots, counts: Iterable[int]) -> int:
     """Return the width of indices: 32 bits where every tensor and iteration count allows it."""
     sizes = [v.type.elements for v in slots.referents if isinstance(v, Value)] + list(counts)
-    return 64 if max(sizes, default=0) > INDEX_32_LIMIT else 32
+    return 64 if max(map(upper, sizes), default=0) > INDEX_32_LIMIT else 32
 
 
 def streamed_bytes(expressions: Iterable[Expression]) -> int:
@@ -72,4 +79,4 @@ def main_storage(expression: Expression, default: DType) -> DType:
 
 def _span(load: Load) -> int:
     """Return how many different elements a load can name, at most."""
-    return prod(a.extent for digits in load.map.stages[-1].coordinates for a in digits if a.stride)
+    return prod(upper(a.extent) for digits in load.map.stages[-1].coordinates for a in digits if not same(a.stride, 0))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families
@@ -33,7 +34,9 @@ from nautilus_cli.lowering import (
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
+from nautilus_cli.lowering.ranges import RangedChoice
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
+from nautilus_cli.lowering.stacking import stack
 from nautilus_cli.ops.copy import OPERATOR as COPY
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.targets.base import Target
@@ -84,10 +87,10 @@ def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]]) -> tu
     entries, weight_bytes = weights.layout()
     buffers, arena_bytes = _buffers(fused, lowered)
     places = _Places(fused, buffers, weights)
-    words = tuple(tuple(places.word(r) for r in one.referents) for one in lowered)
+    words = tuple((*(places.word(r) for r in one.referents), *map(_size_word, one.lowered.scalars)) for one in lowered)
     plans = []
     for target, choose in targets:
-        kernels, numbers = _kernels(lowered, target, choose)
+        kernels, numbers = _kernels(lowered, target, RangedChoice(choose))
         plans.append(
             Plan(
                 target=target.name,
@@ -150,6 +153,7 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
             schedule=schedule,
             functors=found.functors,
             pointers=len(one.referents),
+            scalars=len(found.scalars),
             index_bits=index_bits(found.slots, (v.type.elements for v in one.group.outputs)),
         )
         if request not in distinct:
@@ -183,6 +187,10 @@ def _lower(group: Group) -> Lowered:
         if error.where is None:
             error.where = ", ".join(_origin(group)) or None
         raise
+
+
+def _size_word(size: int) -> Word:
+    return Word(kind="integer", value=size)
 
 
 def _origin(group: Group) -> tuple[str, ...]:
@@ -252,7 +260,8 @@ def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup]) -> tuple[dict[
                 first.setdefault(referent, number)
                 last[referent] = number
     intervals = [Interval(bytes=v.type.bytes, first=first[v], last=last[v]) for v in first]
-    offsets, total = place(intervals, ALIGNMENT_BYTES)
+    is_static = not any(is_symbolic(interval.bytes) for interval in intervals)
+    offsets, total = (place if is_static else stack)(intervals, ALIGNMENT_BYTES)
     buffers = {
         v: Buffer(offset=offset, bytes=i.bytes, first=i.first, last=i.last, tensor=v.tensor)
         for v, i, offset in zip(first, intervals, offsets, strict=True)

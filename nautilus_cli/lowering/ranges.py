@@ -1,0 +1,71 @@
+"""Schedules of problems whose sizes are not known: chosen at representative sizes, legal at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from math import isqrt
+from typing import Any
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.binding import bind, expressions
+from nautilus_cli.ir.dims import Symbol, UndecidedError, symbols
+from nautilus_cli.kernels.base import Choose, Family
+from nautilus_cli.targets.base import Target
+
+_MOST_TRIED = 4096
+"""Schedules of the search space that are tried where no chosen one is legal."""
+
+
+def dimensions(value: object) -> tuple[Symbol, ...]:
+    """Return the dimensions on which a tree of dataclasses and tuples depends, by name."""
+    return tuple(sorted({s for e in expressions(value) for s in symbols(e)}, key=lambda s: s.name))
+
+
+class RangedChoice:
+    """A choice of schedules that is legal for every size of a problem.
+
+    Args:
+        choose: what picks the schedule of a problem of known sizes.
+    """
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+
+    def __call__(self, family: Family, problem: Any, target: Target) -> Any:
+        """Return a legal schedule.
+
+        Raises:
+            ModelError: no schedule that was tried is legal for all sizes.
+        """
+        dims = dimensions(problem)
+        if not dims:
+            return self._choose(family, problem, target)
+        for schedule in self._candidates(family, problem, dims, target):
+            if is_legal(family, problem, schedule, target):
+                return schedule
+        ranges = ", ".join(f"{d.name} = {d.low}..{d.high}" for d in dims)
+        raise ModelError(f"no {family.name} kernel serves all sizes of {ranges}", hint="Give a narrower range.")
+
+    def _candidates(self, family: Family, problem: Any, dims: tuple[Symbol, ...], target: Target) -> Iterator[Any]:
+        largest = bind(problem, {d.name: representative(d) for d in dims})
+        yield self._choose(family, largest, target)
+        yield self._choose(family, bind(problem, {d.name: d.high for d in dims}), target)
+        yield self._choose(family, bind(problem, {d.name: d.low for d in dims}), target)
+        yield from islice(family.schedules(largest, target), _MOST_TRIED)
+
+
+def is_legal(family: Family, problem: Any, schedule: Any, target: Target) -> bool:
+    """Whether a schedule serves every size of a problem."""
+    try:
+        return not family.violations(problem, schedule, target)
+    except UndecidedError:
+        return False
+
+
+def representative(dim: Symbol) -> int:
+    """Return the largest size that is the divisor times a prime: a schedule for it takes nothing for granted but the divisor."""
+    for multiple in range(dim.high // dim.divisor, max(1, dim.low // dim.divisor) - 1, -1):
+        if multiple > 2 and all(multiple % d for d in range(2, isqrt(multiple) + 1)):
+            return multiple * dim.divisor
+    return dim.high

@@ -1,0 +1,29 @@
+"""The arena where sizes are not known: offsets as expressions, worked out for the actual sizes before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nautilus_cli.ir.dims import maximum, upper
+from nautilus_cli.lowering.memory import Interval
+
+
+def stack(intervals: Sequence[Interval], alignment: int) -> tuple[tuple[int, ...], int]:
+    """Give each interval an offset such that intervals alive at the same launch do not overlap, whatever the sizes are.
+
+    Largest first, as `place` does it, by what each needs at most; each lies above all before it that are alive when it is. The bound of
+    the arena's size over all sizes is that of the expression.
+
+    Returns:
+        The offsets, in the order of INTERVALS, and the bytes of the arena, all multiples of ALIGNMENT.
+    """
+    offsets: list[int] = [0] * len(intervals)
+    ends: list[int] = [0] * len(intervals)
+    placed: list[int] = []
+    for number in sorted(range(len(intervals)), key=lambda i: (-upper(intervals[i].bytes), intervals[i].first, i)):
+        need = intervals[number]
+        below = [ends[i] for i in placed if intervals[i].first <= need.last and need.first <= intervals[i].last]
+        offsets[number] = maximum(0, *below)
+        ends[number] = offsets[number] + -(-need.bytes // alignment) * alignment
+        placed.append(number)
+    return tuple(offsets), maximum(0, *ends)
