@@ -186,7 +186,11 @@ def _places(emitter: Emitter, found: _Sizes, lengths: Value) -> Value:
 
 
 def _cached(emitter: Emitter, found: _Sizes, past: Value | None, new: Value, places: Value) -> Value:
-    """Return the cache with the new rows at their places; what stands behind them stays."""
+    """Return the cache with the new rows at their places.
+
+    What stands behind them stays, so that a cache may be written where it lies; onnxruntime does so too where both are one buffer, and
+    writes zeros there where they are not. Nobody reads it.
+    """
     batch, groups, queries, size = new.type.static
     if found.is_first:
         if past is None or found.room == queries:
