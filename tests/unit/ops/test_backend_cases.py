@@ -21,8 +21,6 @@ from tests.unit.ops.oracle import attributes, same
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # the cases overflow on purpose while they are made
 
 REFUSED = {
-    "test_batchnorm_epsilon_training_mode": "training_mode is 1",
-    "test_batchnorm_example_training_mode": "training_mode is 1",
     "test_equal_string": "element type object",
     "test_equal_string_broadcast": "element type object",
     "test_training_dropout": "training_mode is not known to be false",

@@ -65,6 +65,42 @@ def test_batch_normalization(shape: tuple[int, ...], dtype: object, rng: np.rand
     check("BatchNormalization", operands, {"epsilon": 2**-10}, depth=12)
 
 
+@given(full_shapes(2), st.sampled_from([np.float32, np.float64]), seeds(), st.sampled_from([0.9, 0.5]))
+@settings(max_examples=20, deadline=None)
+def test_batch_normalization_in_training_mode(shape: tuple[int, ...], dtype: object, rng: np.random.Generator, momentum: float) -> None:
+    shape = (shape[0] + 1, *shape[1:])  # a single element has no variance, which the reference divides by
+    operands = [values(rng, shape, dtype), *scales(rng, shape[1:2], dtype, 3)]
+    operands.append(np.abs(values(rng, shape[1:2], dtype)) + operands[0].dtype.type(1))
+    attrs = {"epsilon": 2**-10, "momentum": momentum, "training_mode": 1}
+    check("BatchNormalization", operands, attrs, outputs=3, terms=operands[0].size, depth=16)
+
+
+@pytest.mark.parametrize("statistics", [np.float32, np.float16])
+def test_batch_normalization_of_a_batch_in_half_precision(statistics: type) -> None:
+    """Statistics of large values: their squares would overflow, and their sums would lose what differs."""
+    rng = np.random.default_rng(0)
+    x = (400 + 8 * rng.standard_normal((64, 3, 7))).astype(np.float16)
+    per_channel = [rng.standard_normal(3).astype(np.float16) for _ in range(2)]
+    running = [rng.standard_normal(3).astype(statistics), np.ones(3, statistics)]
+    operator = operators()["BatchNormalization"]
+    attrs = operator.attributes(training_mode=1)
+    truth = operator.evaluate(attrs, (x, *per_channel, *running), 3)
+    wide = x.astype(np.float64)
+    mean = 0.9 * running[0] + 0.1 * wide.mean((0, 2))
+    same(truth[1], mean.astype(statistics), terms=x.size, depth=4)
+    for found, expected in zip(lowered(operator, attrs, [x, *per_channel, *running], 3), truth, strict=True):
+        same(found, expected, terms=x.size, depth=16)
+
+
+def test_batch_normalization_of_a_vector_is_one_channel() -> None:
+    x, one, zero = np.array([1, 2, 6], np.float32), np.ones(1, np.float32), np.zeros(1, np.float32)
+    operator = operators()["BatchNormalization"]
+    attrs = operator.attributes(epsilon=0.0, training_mode=1)
+    for results in (operator.evaluate(attrs, (x, one, zero, zero, one), 3), lowered(operator, attrs, [x, one, zero, zero, one], 3)):
+        same(results[0], ((x - 3) / np.sqrt(np.float32(14 / 3))).astype(np.float32), terms=3, depth=8)
+        same(results[2], np.array([0.9 + 0.1 * 14 / 3], np.float32), terms=3, depth=8)
+
+
 @given(st.data(), full_shapes(1), WIDE, seeds(), st.sampled_from([1, 2]))
 @settings(max_examples=20, deadline=None)
 def test_lp_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, p: int) -> None:
@@ -131,7 +167,8 @@ def test_sixteen_bits_do_not_overflow_on_the_way() -> None:
         ("LayerNormalization", [TensorType(F32, (3,)), TensorType(F16, (3,))], {}, "operand 'Scale' has type f16"),
         ("RMSNormalization", [TensorType(F32, (3,)), TensorType(F32, (3,))], {"axis": 1}, "axis is 1"),
         ("BatchNormalization", [TensorType(F32, (2, 3))] * 5, {}, r"'scale' has shape \[2, 3\]; the specification requires \[3\]"),
-        ("BatchNormalization", [TensorType(F32, (2, 3))] * 5, {"training_mode": 1}, "only inference"),
+        ("BatchNormalization", [TensorType(F32, (2, 3)), *[TensorType(F32, (3,))] * 4], {"spatial": 0}, "only statistics of each channel"),
+        ("BatchNormalization", [TensorType(F32, ())] * 5, {}, "'X' is a scalar"),
         (
             "GroupNormalization",
             [TensorType(F32, (1, 4, 2)), *[TensorType(F32, (4,))] * 2],
