@@ -9,6 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.attributes import AttributeValue, attribute_value, given_attributes, typed_attributes
+from nautilus_cli.frontend.calls import Call
 from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
@@ -25,7 +26,7 @@ from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
 from nautilus_cli.frontend.subgraph import Numbered
 from nautilus_cli.frontend.tensors import Initializer
-from nautilus_cli.frontend.variants import VARIANTS, Call, modernised
+from nautilus_cli.frontend.variants import VARIANTS, modernised
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
@@ -58,11 +59,17 @@ def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, weig
     Raises:
         ModelError: the model is invalid, or uses what is not supported; names the node.
     """
-    return _Importer(model, external, size_bytes).run(model.graph, inputs, weights)
+    return Importer(model, external, size_bytes).run(model.graph, inputs, weights)
 
 
-class _Importer:
-    """Imports one model."""
+class Importer:
+    """Imports one model.
+
+    Args:
+        model: the model.
+        external: the files beside it.
+        size_bytes: as `import_graph` takes it.
+    """
 
     def __init__(self, model: ModelProto, external: ExternalData, size_bytes: int) -> None:
         self._known = {key: operator for key, operator in operators().items() if not key.startswith(OWN_DOMAIN)}
@@ -75,12 +82,7 @@ class _Importer:
 
     def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
-        scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph, weights))
-        for name, array in inputs.constants.items():
-            scope.values[name] = self._builder.constant(array, name)
-        for name, type_ in inputs.types.items():
-            scope.values[name] = self._builder.input(name, type_)
-        self._body(graph.node, scope)
+        scope = self._body_of(graph, inputs, weights)
         result = prune(self._builder.graph(checked_outputs(graph, scope)))
         for node in result.nodes:
             lowering = self._known[node.op].lowering
@@ -88,6 +90,16 @@ class _Importer:
                 self._builder.origin = node.origin
                 raise ModelError(lowering.reason, where=self._builder.place(node.op))
         return result
+
+    def _body_of(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Scope:
+        """Import the nodes of the main graph; return the scope that their results are in."""
+        scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph, weights))
+        for name, array in inputs.constants.items():
+            scope.values[name] = self._builder.constant(array, name)
+        for name, type_ in inputs.types.items():
+            scope.values[name] = self._builder.input(name, type_)
+        self._body(graph.node, scope)
+        return scope
 
     @property
     def builder(self) -> GraphBuilder:

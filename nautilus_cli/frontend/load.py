@@ -116,16 +116,7 @@ def load_model(
         ModelError: as `load`.
         UsageError: as `load`.
     """
-    if model.ir_version > IR_VERSION:
-        raise ModelError(
-            f"IR version {model.ir_version} is newer than {IR_VERSION}, the newest that the installed onnx knows",
-            where="the model",
-            hint="Update the onnx package.",
-        )
-    check_names(model)
-    versions = imported_versions(model.opset_import, "the model")
-    if "" not in versions and all(not function.opset_import for function in model.functions):
-        raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
+    versions = checked_versions(model)
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
     graph = import_graph(model, inputs, external, weights, size_bytes)
@@ -138,3 +129,22 @@ def load_model(
         constants=inputs.constants,
         is_cut=is_cut,
     )
+
+
+def checked_versions(model: ModelProto) -> Mapping[str, int]:
+    """Return the opset version of each domain, ONNX's own as the empty string, after what must hold of a model as a whole.
+
+    Raises:
+        ModelError: it does not hold.
+    """
+    if model.ir_version > IR_VERSION:
+        raise ModelError(
+            f"IR version {model.ir_version} is newer than {IR_VERSION}, the newest that the installed onnx knows",
+            where="the model",
+            hint="Update the onnx package.",
+        )
+    check_names(model)
+    versions = imported_versions(model.opset_import, "the model")
+    if "" not in versions and all(not function.opset_import for function in model.functions):
+        raise ModelError("does not say which opset it is written in", where="the model", hint="Its opset_import needs the domain ai.onnx.")
+    return versions
