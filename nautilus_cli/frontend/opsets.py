@@ -10,8 +10,8 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.names import domain_name
 from nautilus_cli.ir.names import quoted
 
-OLDEST = 6
-"""Older opsets broadcast and slice by other rules; ONNX's own converter begins to cover them here."""
+OLDEST = 1
+"""Of ONNX's first release; `variants.py` and `early_variants.py` say what each operator meant then."""
 
 
 def newest() -> int:

@@ -6,8 +6,8 @@ goes through ONNX's version converter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
@@ -15,46 +15,9 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.attributes import AttributeValue
-from nautilus_cli.ir.graph import Value
-from nautilus_cli.ops.builder import GraphBuilder, Wanted
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A node about to be appended.
-
-    Attributes:
-        op: operator.
-        inputs: operands.
-        attributes: by name.
-        outputs: as `GraphBuilder.apply` takes them.
-    """
-
-    op: str
-    inputs: tuple[Value | None, ...]
-    attributes: Mapping[str, AttributeValue]
-    outputs: tuple[Wanted, ...]
-
-    def without(self, *names: str) -> Call:
-        """Return the call without some attributes."""
-        return replace(self, attributes={name: value for name, value in self.attributes.items() if name not in names})
-
-    def with_operand(self, position: int, value: Value | None) -> Call:
-        """Return the call with an operand added or replaced."""
-        inputs = list(self.inputs) + [None] * (position + 1 - len(self.inputs))
-        inputs[position] = value
-        return replace(self, inputs=tuple(inputs))
-
-    def operand(self, position: int) -> Value:
-        """Return a required operand."""
-        value = self.inputs[position] if position < len(self.inputs) else None
-        if value is None:
-            raise ModelError(f"operand {position} of {self.op} is missing; the specification requires it")
-        return value
-
-
-Results = tuple[Value | None, ...]
-Variant = Callable[[GraphBuilder, Call], Call | Results]
+from nautilus_cli.frontend.calls import Call, Results, Variant, dropped, integers, reshape, unchanged
+from nautilus_cli.frontend.early_variants import EARLY_VARIANTS
+from nautilus_cli.ops.builder import GraphBuilder
 
 
 def modernised(builder: GraphBuilder, call: Call, version: int) -> Call | Results:
@@ -66,16 +29,6 @@ def modernised(builder: GraphBuilder, call: Call, version: int) -> Call | Result
             if not isinstance(result, Call):
                 return result
             call = result
-    return call
-
-
-def _dropped(*names: str) -> Variant:
-    """Return the variant that drops attributes which mean nothing at inference."""
-    return lambda _, call: call.without(*names)
-
-
-def _unchanged(_: GraphBuilder, call: Call) -> Call:
-    """Every node of the older form means the same in the newer one, which only allows more."""
     return call
 
 
@@ -92,7 +45,7 @@ def _aligned(builder: GraphBuilder, call: Call) -> Call:
         if not 0 <= axis <= rank - inner:
             raise ModelError(f"axis is {axis}; operands of rank {rank} and {inner} allow 0 to {rank - inner}")
         shape = (*b.type.static, *(1,) * (rank - inner - axis))
-        call = call.with_operand(1, _reshape(builder, b, shape))
+        call = call.with_operand(1, reshape(builder, b, shape))
     elif not call.attributes.get("broadcast", 0) and a.type.shape != b.type.shape:
         raise ModelError(f"operands have the types {a.type} and {b.type}; without broadcast=1 the specification requires equal shapes")
     return call.without("axis", "broadcast")
@@ -103,7 +56,7 @@ def _channel_slope(builder: GraphBuilder, call: Call) -> Call:
     x, slope = call.operand(0), call.operand(1)
     if slope.type.elements == 1 or len(x.type.shape) < 2:
         return call
-    return call.with_operand(1, _reshape(builder, slope, (slope.type.elements, *(1,) * (len(x.type.shape) - 2))))
+    return call.with_operand(1, reshape(builder, slope, (slope.type.elements, *(1,) * (len(x.type.shape) - 2))))
 
 
 def _group_scales(builder: GraphBuilder, call: Call) -> Call:
@@ -113,8 +66,8 @@ def _group_scales(builder: GraphBuilder, call: Call) -> Call:
     for position in (1, 2):
         value = call.operand(position)
         if channels and isinstance(groups, int) and groups > 0 and channels[0] % groups == 0 and value.type.static == (groups,):
-            spread = builder.node("Expand", [_reshape(builder, value, (groups, 1)), _integers(builder, (groups, channels[0] // groups))])
-            call = call.with_operand(position, _reshape(builder, spread, channels))
+            spread = builder.node("Expand", [reshape(builder, value, (groups, 1)), integers(builder, (groups, channels[0] // groups))])
+            call = call.with_operand(position, reshape(builder, spread, channels))
     return call
 
 
@@ -128,10 +81,10 @@ def _flat_softmax(builder: GraphBuilder, call: Call) -> Call | Results:
     axis += len(shape) if axis < 0 else 0
     if axis == len(shape) - 1:
         return replace(call, attributes={"axis": -1})
-    flat = _reshape(builder, x, (prod(shape[:axis]), prod(shape[axis:])))
+    flat = reshape(builder, x, (prod(shape[:axis]), prod(shape[axis:])))
     attrs = builder.operator(call.op).attributes(axis=-1)
     result = builder.node(call.op, [flat], attrs)
-    return builder.apply("Reshape", [result, _integers(builder, shape)], outputs=call.outputs)
+    return builder.apply("Reshape", [result, integers(builder, shape)], outputs=call.outputs)
 
 
 def _resized(builder: GraphBuilder, call: Call) -> Call:
@@ -167,24 +120,14 @@ def _without_shift(_: GraphBuilder, call: Call) -> Call:
     return replace(call, attributes={**call.attributes, "coordinate_transformation_mode": "output_half_pixel"})
 
 
-def _reshape(builder: GraphBuilder, value: Value, shape: tuple[int, ...]) -> Value:
-    """Append a Reshape."""
-    return builder.node("Reshape", [value, _integers(builder, shape)])
-
-
-def _integers(builder: GraphBuilder, values: tuple[int, ...]) -> Value:
-    """Return an int64 constant."""
-    return builder.constant(np.array(values, np.int64))
-
-
-VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
+_LATER: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
     {
         **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"), ((7, _aligned),)),
-        **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, _unchanged),)),
+        **dict.fromkeys(("Sum", "Max", "Min", "Mean"), ((8, unchanged),)),
         **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
-        **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, _dropped("is_test")),)),
-        **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, _dropped("output_sequence")),)),  # which outputs there are says the same
-        "Gemm": ((7, _dropped("broadcast")),),
+        **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, dropped("is_test")),)),
+        **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, dropped("output_sequence")),)),  # which outputs there are says the same
+        "Gemm": ((7, dropped("broadcast")),),
         "GridSample": ((20, _renamed_modes),),
         "GroupNormalization": ((21, _group_scales),),
         "PRelu": ((7, _channel_slope),),
@@ -192,6 +135,10 @@ VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         "Resize": ((11, _resized),),
         "Upsample": ((10, _resized),),
     }
+)
+
+VARIANTS: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
+    {op: (*EARLY_VARIANTS.get(op, ()), *_LATER.get(op, ())) for op in (*EARLY_VARIANTS, *_LATER)}
 )
 """For each operator (before which opset, its variant), in order of application.
 

@@ -256,7 +256,7 @@ def test_every_older_form_has_a_variant() -> None:
     history = defs.get_all_schemas_with_history()
     uncovered = set()
     for name, operator in operators().items():
-        if "::" in name:
+        if "::" in name or not defs.has(name):  # onnxruntime's own, whichever domain they are in
             continue
         versions = sorted(s.since_version for s in history if s.name == name and s.domain == "")
         reachable = [v for v, following in zip(versions, [*versions[1:], newest() + 1], strict=True) if following > OLDEST]
