@@ -75,6 +75,7 @@ def _kernel(kernel: Kernel, symbol: str) -> dict[str, Any]:
         "schedule": _plain(kernel.request.schedule),
         "smem_bytes": kernel.geometry.smem_bytes,
         "symbol": symbol,
+        "tensor_maps": _plain(kernel.maps),
         "threads": kernel.geometry.threads,
         "weight_recipes": list(kernel.recipes),
     }

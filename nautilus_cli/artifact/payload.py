@@ -1,6 +1,6 @@
 """A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
 
-    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | trailer
+    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps | code | weights | trailer
 
 Little endian; offsets count from the start of the payload. Weights may lie in a file beside the library instead (`weights_file.py`).
 """
@@ -19,24 +19,31 @@ import numpy as np
 from nautilus_cli.artifact.abi import DTYPE_CODES
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
-from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Launch, Plan, Port
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 1
+PAYLOAD_VERSION = 2
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ18Q6I32s32s32s32s")
+HEADER = struct.Struct("<8sIIQIIQ20Q6I32s32s32s32s")
 VARIANT = struct.Struct("<12IQ")
 IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ")
-KERNEL = struct.Struct("<4I")
+KERNEL = struct.Struct("<6I")
+MAP = struct.Struct("<4IQ5Q4Q5II")
 LAUNCH = struct.Struct("<12I")
 WORD = struct.Struct("<2IQ")
 
 _HEADER_CRC_OFFSET = 24
 _CUBIN, _EMULATED = 0, 1
 WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5}
+
+MAP_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 7, "tf32": 11}
+"""CUtensorMapDataType. Source of these: templates/host/driver.h."""
+MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
+"""CUtensorMapSwizzle, by bytes."""
+MAP_RANK = 5
 
 Bytes = bytes | memoryview
 
@@ -142,6 +149,7 @@ class _Tables:
     launches: list[bytes] = field(default_factory=list)
     words: list[bytes] = field(default_factory=list)
     strings: _Strings = field(default_factory=_Strings)
+    maps: list[bytes] = field(default_factory=list)
 
     def add_port(self, port: Port) -> None:
         elements = int(np.prod(port.shape, dtype=np.int64))
@@ -150,6 +158,18 @@ class _Tables:
         )
         self.ports.append(row)
         self.dims.extend(port.shape)
+
+    def add_kernel(self, symbol: str, kernel: Kernel, image: int) -> None:
+        row = (self.strings.add(symbol), kernel.geometry.smem_bytes, image, len(self.maps), len(kernel.maps), 0)
+        self.kernels.append(KERNEL.pack(*row))
+        for tensor in kernel.maps:
+            rank = len(tensor.extents)
+            if rank > MAP_RANK or (len(tensor.strides), len(tensor.box)) != (rank - 1, rank) or tensor.slot >= kernel.request.pointers:
+                raise InternalError(f"a {kernel.request.family} kernel has the tensor map {tensor}, which cannot be")
+            extents, box = ((*found, *(1,) * (MAP_RANK - rank)) for found in (tensor.extents, tensor.box))
+            strides = (*tensor.strides, *(0,) * (MAP_RANK - rank))
+            kind = (tensor.slot, MAP_ELEMENTS[tensor.element], rank, MAP_SWIZZLES[tensor.swizzle])
+            self.maps.append(MAP.pack(*kind, tensor.offset, *extents, *strides, *box, 0))
 
     def add_launch(self, plan: Plan, launch: Launch) -> None:
         kernel = plan.kernels[launch.kernel]
@@ -192,14 +212,15 @@ class _Tables:
         for image, offset in zip(variant.images, code_offsets, strict=True):
             self.images.append(IMAGE.pack(offset, len(image.data), zlib.crc32(image.data), 0))
         for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
-            self.kernels.append(KERNEL.pack(self.strings.add(symbol), kernel.geometry.smem_bytes, image_of[symbol], 0))
+            self.add_kernel(symbol, kernel, image_of[symbol])
         for launch in plan.launches:
             self.add_launch(plan, launch)
 
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""
         dims = struct.pack(f"<{len(self.dims)}q", *self.dims)
-        rows = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words, [bytes(self.strings.data)])
+        strings = [bytes(self.strings.data)]
+        rows = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words, strings, self.maps)
         return tuple(b"".join(r) for r in rows)
 
 

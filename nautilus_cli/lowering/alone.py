@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nautilus_cli.ir.expression import Expression, Load, RowProgram, Store
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest
+from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering.plan import Kernel, Launch, Plan, Port, Word
 
 
@@ -46,7 +47,7 @@ def alone(request: KernelRequest, geometry: Geometry, target: str) -> Plan:
         target=target,
         inputs=tuple(ports[number] for number in read),
         outputs=tuple(ports[number] for number in written),
-        kernels=(Kernel(request=request, geometry=geometry),),
+        kernels=(Kernel(request=request, geometry=geometry, maps=tensor_maps(request)),),
         launches=(Launch(kernel=0, words=tuple(words)),),
         buffers=(),
         arena_bytes=0,

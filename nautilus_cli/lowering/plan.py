@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.ir.types import DType
-from nautilus_cli.kernels.base import Geometry, KernelRequest
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 
 ALIGNMENT_BYTES = 256
 """Alignment of buffers and weights: a full set of 32-byte sectors for eight lanes, and what cuMemAlloc guarantees."""
@@ -51,11 +51,13 @@ class Kernel:
         request: what it is.
         geometry: how it is launched; equal requests have equal geometry.
         recipes: names of the packed forms of the weights that it reads, sorted.
+        maps: tensor maps that the host encodes ahead of a launch's words.
     """
 
     request: KernelRequest
     geometry: Geometry
     recipes: tuple[str, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from nautilus_cli.errors import InternalError, ModelError, NautilusError
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
-from nautilus_cli.kernels.registry import families
+from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.lowering import (
     conv,
     conv_transpose,
@@ -163,7 +163,7 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
         numbers.append(distinct[request])
         recipes[numbers[-1]].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
     kernels = tuple(
-        Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)))
+        Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)), maps=tensor_maps(request))
         for request, geometry, used in zip(distinct, geometries, recipes, strict=True)
     )
     return kernels, numbers

@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200112L /* posix_memalign */
 #include "context.h"
 
 #include <stdio.h>
@@ -9,15 +10,33 @@
 
 /* Alignment of the device buffers of host runs, as cuMemAlloc has. */
 enum { STAGING_ALIGNMENT = 256 };
+enum { MAP_WORDS = sizeof(cu_tensor_map) / sizeof(unsigned long long) };
+/* Of an argument block, in words: a tensor map's 64 bytes. */
+enum { BLOCK_ALIGNMENT = 8 };
 
 static size_t round_up(size_t bytes) { return (bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT; }
 
+static const struct payload_kernel *kernel_of(const nautilus_context *context, size_t launch) {
+  const nautilus_model *model = context->model;
+  return &model->payload.kernels[model->place.variant->kernel_first + model->launches[launch].kernel];
+}
+
+/* The driver copies a block with its padding. */
+static size_t block_words(const nautilus_context *context, size_t launch) {
+  size_t words = (size_t)kernel_of(context, launch)->map_count * MAP_WORDS + context->model->launches[launch].word_count;
+  return (words + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+}
+
 static nautilus_status allocate_tables(nautilus_context *context) {
   const nautilus_model *model = context->model;
-  size_t words = 0;
+  size_t words = BLOCK_ALIGNMENT;
+  void *arguments = NULL;
   for (size_t i = 0; i < model->launch_count; i++)
-    words += model->launches[i].word_count;
-  context->arguments = calloc(words + 1, sizeof *context->arguments);
+    words += block_words(context, i);
+  if (posix_memalign(&arguments, BLOCK_ALIGNMENT * sizeof *context->arguments, words * sizeof *context->arguments) != 0)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  memset(arguments, 0, words * sizeof *context->arguments);
+  context->arguments = arguments;
   context->argument_first = calloc(model->launch_count + 1, sizeof *context->argument_first);
   context->bound = calloc(model->port_count + 1, sizeof *context->bound);
   context->given = calloc(model->port_count + 1, sizeof *context->given);
@@ -25,7 +44,7 @@ static nautilus_status allocate_tables(nautilus_context *context) {
   context->stale = calloc(model->launch_count + 1, sizeof *context->stale);
   context->is_stale = calloc(model->launch_count + 1, sizeof *context->is_stale);
   context->nodes = calloc(model->launch_count + 1, sizeof *context->nodes);
-  if (context->arguments == NULL || context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
+  if (context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
       context->staging == NULL || context->stale == NULL || context->is_stale == NULL || context->nodes == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   return NAUTILUS_OK;
@@ -96,15 +115,47 @@ static unsigned long long first_value(const nautilus_context *context, const str
   }
 }
 
-static void fill_arguments(nautilus_context *context) {
+unsigned long long *context_words(const nautilus_context *context, size_t launch) {
+  return context->arguments + context->argument_first[launch] + (size_t)kernel_of(context, launch)->map_count * MAP_WORDS;
+}
+
+nautilus_status context_encode(const nautilus_context *context, size_t launch) {
+  static const unsigned int steps[PAYLOAD_MAP_RANK] = {1, 1, 1, 1, 1};
+  const struct payload *payload = &context->model->payload;
+  const struct payload_kernel *kernel = kernel_of(context, launch);
+  cu_tensor_map *encoded = (cu_tensor_map *)(void *)(context->arguments + context->argument_first[launch]);
+  for (uint32_t i = 0; i < kernel->map_count; i++) {
+    const struct payload_map *map = &payload->maps[kernel->map_first + i];
+    unsigned long long address = context_words(context, launch)[map->word], extents[PAYLOAD_MAP_RANK], strides[PAYLOAD_MAP_RANK - 1];
+    char what[256];
+    if (address == 0) /* a port that is not bound yet */
+      continue;
+    for (int d = 0; d < PAYLOAD_MAP_RANK; d++)
+      extents[d] = map->extents[d];
+    for (int d = 0; d + 1 < PAYLOAD_MAP_RANK; d++)
+      strides[d] = map->strides[d];
+    snprintf(what, sizeof what, "describing operand %u of kernel %s to the copy unit", i, payload->strings + kernel->symbol);
+    TRY_DRIVER(&context->model->place.driver,
+               cuTensorMapEncodeTiled(&encoded[i], (int)map->element, map->rank, (void *)(uintptr_t)(address + map->offset), extents, strides,
+                                      map->box, steps, CU_TENSOR_INTERLEAVE_NONE, (int)map->swizzle, CU_TENSOR_L2_PROMOTION_256B,
+                                      CU_TENSOR_FILL_ZERO),
+               what);
+  }
+  return NAUTILUS_OK;
+}
+
+static nautilus_status fill_arguments(nautilus_context *context) {
   const nautilus_model *model = context->model;
   size_t next = 0;
   memcpy(context->bound, context->staging, model->port_count * sizeof *context->bound);
   for (size_t i = 0; i < model->launch_count; i++) {
     context->argument_first[i] = next;
+    next += block_words(context, i);
     for (uint32_t j = 0; j < model->launches[i].word_count; j++)
-      context->arguments[next++] = first_value(context, &model->payload.words[model->launches[i].word_first + j]);
+      context_words(context, i)[j] = first_value(context, &model->payload.words[model->launches[i].word_first + j]);
+    TRY(context_encode(context, i));
   }
+  return NAUTILUS_OK;
 }
 
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t index, void **pointer) {
@@ -129,8 +180,7 @@ static nautilus_status build_graph(nautilus_context *context) {
   for (size_t i = 0; i < model->launch_count; i++) {
     void *pointer;
     cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
-    const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + model->launches[i].kernel];
-    snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel->symbol);
+    snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel_of(context, i)->symbol);
     TRY_DRIVER(driver, cuGraphAddKernelNode(&context->nodes[i], context->graph, i ? &context->nodes[i - 1] : NULL, i != 0, &parameters),
                what);
   }
@@ -146,7 +196,7 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
   TRY(allocate_flag(context));
   if (!options->device_only)
     TRY(allocate_staging(context));
-  fill_arguments(context);
+  TRY(fill_arguments(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH)
     TRY(build_graph(context));
   else

@@ -15,8 +15,8 @@ struct nautilus_context {
   volatile uint32_t *flag;  /* host-mapped: a kernel that meets an index out of range stores 1 */
   cu_pointer flag_device;
 
-  unsigned long long *arguments; /* the argument blocks of all launches, one after another */
-  size_t *argument_first;        /* where the block of each launch begins */
+  unsigned long long *arguments; /* the argument blocks of all launches, one after another, each aligned to 64 bytes */
+  size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words */
   cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
   cu_pointer *given;             /* addresses that the caller passed to the call under way */
   uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
@@ -34,6 +34,12 @@ struct nautilus_context {
 
 /* The parameters of a launch as its block is now. POINTER is where the driver finds the block's address. */
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t launch, void **pointer);
+
+/* The words of a launch's block. */
+unsigned long long *context_words(const nautilus_context *context, size_t launch);
+
+/* Encodes the tensor maps of a launch for the addresses that its words hold. */
+nautilus_status context_encode(const nautilus_context *context, size_t launch);
 
 /* Writes the addresses of all ports into the blocks and remembers which launches that changed. */
 void context_bind(nautilus_context *context, const cu_pointer *ports);

@@ -117,6 +117,7 @@ nautilus_status payload_open(struct payload *payload) {
   payload->launches = (const struct payload_launch *)(base + header->launches.offset);
   payload->words = (const struct payload_word *)(base + header->words.offset);
   payload->strings = base + header->strings.offset;
+  payload->maps = (const struct payload_map *)(base + header->maps.offset);
   return NAUTILUS_OK;
 }
 

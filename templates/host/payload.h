@@ -1,6 +1,6 @@
 /* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
  *
- *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings | code | weights | "NAUTEND\0"
+ *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps | code | weights | "NAUTEND\0"
  *
  * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
  * aligned (weights may lie in a file of their own: weights.h); a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
@@ -11,8 +11,9 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 1
-#define PAYLOAD_TABLES 8
+#define PAYLOAD_VERSION 2
+#define PAYLOAD_TABLES 9
+#define PAYLOAD_MAP_RANK 5
 
 struct payload_section {
   uint64_t offset;
@@ -27,7 +28,7 @@ struct payload_header {
   uint32_t header_crc;     /* CRC-32 of the header while this field is zero */
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
-  struct payload_section variants, images, ports, dims, kernels, launches, words, strings; /* PAYLOAD_TABLES of them */
+  struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps; /* PAYLOAD_TABLES of them */
   struct payload_section weights; /* in the payload, or in the file of weights */
   uint32_t input_count;    /* the first ports; the outputs follow */
   uint32_t output_count;
@@ -73,6 +74,20 @@ struct payload_kernel {
   uint32_t symbol;       /* string */
   uint32_t shared_bytes; /* dynamic shared memory of a block */
   uint32_t image;        /* counted from the variant's first */
+  uint32_t map_first, map_count; /* tensor maps, of 16 words each, that lie before the words of a launch */
+  uint32_t reserved;
+};
+
+/* A tensor that a kernel's bulk copies move boxes of, innermost dimension first: what cuTensorMapEncodeTiled is given. */
+struct payload_map {
+  uint32_t word;    /* of a launch: the address behind which it lies */
+  uint32_t element; /* CU_TENSOR_* element type */
+  uint32_t rank;    /* up to PAYLOAD_MAP_RANK */
+  uint32_t swizzle; /* CU_TENSOR_SWIZZLE_* */
+  uint64_t offset;  /* bytes from the address */
+  uint64_t extents[PAYLOAD_MAP_RANK];
+  uint64_t strides[PAYLOAD_MAP_RANK - 1]; /* bytes, of all dimensions but the first */
+  uint32_t box[PAYLOAD_MAP_RANK];
   uint32_t reserved;
 };
 
@@ -105,6 +120,7 @@ struct payload {
   const struct payload_kernel *kernels;
   const struct payload_launch *launches;
   const struct payload_word *words;
+  const struct payload_map *maps;
   const char *strings;
   const char *base;
 };

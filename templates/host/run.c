@@ -13,7 +13,7 @@ void context_bind(nautilus_context *context, const cu_pointer *ports) {
     for (size_t i = model->use_first[port]; i < model->use_first[port + 1]; i++) {
       const struct port_use *use = &model->uses[i];
       const struct payload_word *word = &model->payload.words[model->launches[use->launch].word_first + use->word];
-      context->arguments[context->argument_first[use->launch] + use->word] = ports[port] + word->value;
+      context_words(context, use->launch)[use->word] = ports[port] + word->value;
       if (!context->is_stale[use->launch]) {
         context->is_stale[use->launch] = 1;
         context->stale[context->stale_count++] = use->launch;
@@ -27,6 +27,7 @@ static nautilus_status update_graph(nautilus_context *context) {
   while (context->stale_count > 0) {
     uint32_t launch = context->stale[context->stale_count - 1];
     void *pointer;
+    TRY(context_encode(context, launch));
     cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
     TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->exec, context->nodes[launch], &parameters),
                "giving the graph new pointers");
@@ -42,6 +43,11 @@ static nautilus_status launch_each(nautilus_context *context, cu_stream stream) 
   const struct driver *driver = &model->place.driver;
   if (context->has_run && context->last_stream != stream)
     TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
+  for (; context->stale_count > 0; context->stale_count--) {
+    uint32_t stale = context->stale[context->stale_count - 1];
+    TRY(context_encode(context, stale));
+    context->is_stale[stale] = 0;
+  }
   for (size_t i = 0; i < model->launch_count; i++) {
     const struct payload_launch *launch = &model->launches[i];
     void *pointer = context->arguments + context->argument_first[i];

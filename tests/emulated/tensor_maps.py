@@ -62,8 +62,12 @@ def aligned_buffer(size: int, alignment: int) -> ctypes.Array[ctypes.c_char]:
     return (ctypes.c_char * size).from_buffer(memory, -ctypes.addressof(memory) % alignment)
 
 
-def encode(function: Callable[..., int], tensor: TensorMap, address: int) -> tuple[int, bytes]:
-    """Return the status of cuTensorMapEncodeTiled and the map that it wrote."""
+def encode(function: Callable[..., int], tensor: TensorMap, address: int, promotion: int = 0) -> tuple[int, bytes]:
+    """Return the status of cuTensorMapEncodeTiled and the map that it wrote.
+
+    Args:
+        promotion: CUtensorMapL2promotion; 0 is none, 3 is 256 bytes.
+    """
     rank = tensor.rank
     encoded = aligned_buffer(MAP_BYTES, MAP_ALIGNMENT)
     status = function(
@@ -77,7 +81,7 @@ def encode(function: Callable[..., int], tensor: TensorMap, address: int) -> tup
         (ctypes.c_uint * rank)(*(tensor.steps or (1,) * rank)),
         0,
         SWIZZLES[tensor.swizzle],
-        0,
+        promotion,
         0,
     )
     return status, bytes(encoded)

@@ -10,7 +10,7 @@ import pytest
 
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, MAP, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
@@ -32,13 +32,13 @@ def joined(payload: Payload) -> bytes:
 
 
 def test_structures_are_those_of_the_header_file(tmp_path):
-    names = ["header", "variant", "image", "port", "kernel", "launch", "word"]
+    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map"]
     lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
     source = tmp_path / "sizes.c"
     source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
     compile_c(tmp_path / "sizes", "-std=c99", source)
     sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
-    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD)]
+    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP)]
 
 
 def test_word_kinds_are_those_of_the_header_file():
@@ -50,15 +50,15 @@ def test_word_kinds_are_those_of_the_header_file():
 def test_sections_lie_where_the_header_says():
     data = joined(build(fake_library.variant(b"image" * 100)))
     fields = HEADER.unpack_from(data)
-    assert fields[:4] == (b"NAUTILUS", 1, HEADER.size, len(data))
+    assert fields[:4] == (b"NAUTILUS", 2, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[25:31] == (3, 4, fields[27], fields[28], 0, 0)
-    assert fields[31:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[27:33] == (3, 4, fields[29], fields[30], 0, 0)
+    assert fields[33:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
     offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
     assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
     assert offset % 256 == 0
-    weights_offset, weight_bytes = fields[23:25]
+    weights_offset, weight_bytes = fields[25:27]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
 
@@ -67,9 +67,9 @@ def test_weights_outside_leave_their_place_in_the_file():
     data = joined(build(fake_library.variant(b"i"), weights_file=WeightsFile(name="w.safetensors", head=b"h" * 768)))
     inside = joined(build(fake_library.variant(b"i")))
     fields = HEADER.unpack_from(data)
-    assert fields[23:25] == (768, 512)
-    assert fields[29:31] == (1, zlib.crc32(b"h" * 768))
-    assert data[fields[21] + fields[28] :].startswith(b"w.safetensors\0")
+    assert fields[25:27] == (768, 512)
+    assert fields[31:33] == (1, zlib.crc32(b"h" * 768))
+    assert data[fields[21] + fields[30] :].startswith(b"w.safetensors\0")
     assert len(inside) - len(data) == 512
     assert fake_library.WEIGHTS.tobytes() not in data
 

@@ -1,0 +1,165 @@
+"""Matrix products to measure: kernels as data that can travel to a machine with a GPU."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from nautilus_cli.codegen import render
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import from_strides, identity
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import gemm, gemm_mma, gemm_wgmma
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.registry import family, tensor_maps
+from nautilus_cli.targets.base import Target
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.toolchain.nvrtc import Resources, compile_kernel
+from tests.emulated.building import Steps
+
+TYPES: dict[str, DType] = {"fp16": F16, "bf16": BF16, "fp32": F32, "tf32": F32, "3xtf32": F32}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    """A product to measure: C[m, n] = A B with A [m, k] or [k, m], and B [n, k] or [k, n].
+
+    Attributes:
+        m, n, k: extents.
+        dtype: a key of TYPES; of A, B and C.
+        a_k_last: whether A is [m, k].
+        b_k_last: whether B is [n, k], as packed weights are.
+        epilogue: `plain`, or `gelu`: C = gelu(A B + bias[n]).
+    """
+
+    m: int
+    n: int
+    k: int
+    dtype: str = "fp16"
+    a_k_last: bool = True
+    b_k_last: bool = True
+    epilogue: str = "plain"
+
+    @property
+    def name(self) -> str:
+        """For rows of results."""
+        layout = ("k" if self.a_k_last else "m") + ("k" if self.b_k_last else "n")
+        return f"{self.m}x{self.n}x{self.k}-{self.dtype}-{layout}" + ("" if self.epilogue == "plain" else f"-{self.epilogue}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A kernel for a product, compiled.
+
+    Attributes:
+        product: what it computes; pointers are A, B, C, and the bias of a `gelu`.
+        label: the kernel among others for the product.
+        family: kernel family.
+        schedule: its schedule.
+        estimated_us: by the family's ranking; None where it has none.
+        symbol: name in the cubin.
+        cubin: the code.
+        geometry: how it is launched.
+        maps: tensor maps ahead of the pointers.
+        resources: as the compiler counts them.
+    """
+
+    product: Product
+    label: str
+    family: str
+    schedule: Any
+    symbol: str
+    cubin: bytes
+    geometry: Geometry
+    maps: tuple[TensorMap, ...]
+    resources: Resources
+
+
+def request(product: Product, kind: str, target: Target, schedule: Any = None) -> KernelRequest:
+    """Return the request of a family's kernel for a product; the analytic choice where no schedule is given."""
+    p, dtype = product, TYPES[product.dtype]
+    at_a, at_b = ((p.m, p.k) if p.a_k_last else (p.k, p.m)), ((p.n, p.k) if p.b_k_last else (p.k, p.n))
+    shape: dict[str, Any] = {"batch": 1, "m": p.m, "n": p.n, "k": p.k, "a_k_last": p.a_k_last, "b_k_last": p.b_k_last}
+    problem: Any
+    if kind == "gemm":
+        problem = gemm.Problem(**shape, accumulate=F32, a_storage=dtype, b_storage=dtype)
+    elif kind == "gemm_mma":
+        problem = gemm_mma.Problem(**shape, multiply=dtype, a_storage=dtype, b_storage=dtype, terms=3 if p.dtype == "3xtf32" else 1)
+    else:
+        problem = gemm_wgmma.Problem(**shape, multiply=dtype)
+    chosen = family(kind).choose(problem, target) if schedule is None else schedule
+    functors = (("A", _loaded(0, dtype, at_a)), ("B", _loaded(1, dtype, at_b)), ("Epilogue", _epilogue(p, dtype)))
+    pointers = 3 if p.epilogue == "plain" else 4
+    return KernelRequest(family=kind, problem=problem, schedule=chosen, functors=functors, pointers=pointers)
+
+
+def _loaded(slot: int, dtype: DType, shape: tuple[int, int]) -> Expression:
+    steps = Steps()
+    return steps.expression(steps.load(slot, dtype, identity((1, *shape))))
+
+
+def _epilogue(product: Product, dtype: DType) -> Expression:
+    steps, where = Steps(), (1, product.m, product.n)
+    result = steps.parameter(0, F32)
+    if product.epilogue == "gelu":
+        biased = steps.apply("add", result, steps.load(3, dtype, from_strides(where, (0, 0, 1))))
+        result = steps.apply("gelu", biased, steps.constant(0.0))
+    steps.store(result, 2, dtype, identity(where))
+    return steps.expression()
+
+
+def compile_jobs(
+    wanted: Iterable[tuple[Product, str, str, Any]], target: Target, store: Cache, *, workers: int
+) -> tuple[list[Job], list[str]]:
+    """Compile (product, label, family, schedule or None); return the jobs, and why others are none."""
+    jobs: list[Job] = []
+    refused: list[str] = []
+
+    def one(item: tuple[Product, str, str, Any]) -> Job | str:
+        product, label, kind, schedule = item
+        found = request(product, kind, target, schedule)
+        if reasons := family(kind).violations(found.problem, found.schedule, target):
+            return f"{product.name} {label}: {reasons[0]}"
+        kernel = render(found)
+        cubin = compile_kernel(kernel.text, kernel.symbol, target, store)
+        used = cubin.resources[kernel.symbol]
+        if used.spill_store_bytes or used.stack_bytes:
+            refused.append(f"{product.name} {label}: spills {used.spill_store_bytes} bytes, a stack of {used.stack_bytes}")
+        return Job(
+            product=product,
+            label=label,
+            family=kind,
+            schedule=found.schedule,
+            symbol=kernel.symbol,
+            cubin=cubin.image,
+            geometry=family(kind).geometry(found.problem, found.schedule),
+            maps=tensor_maps(found),
+            resources=used,
+        )
+
+    with ThreadPoolExecutor(workers) as pool:
+        for result in pool.map(one, wanted):
+            if isinstance(result, Job):
+                jobs.append(result)
+            else:
+                refused.append(result)
+    return jobs, refused
+
+
+def save(jobs: Sequence[Job], path: Path) -> None:
+    """Write jobs for a machine that has the same tree."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(pickle.dumps(list(jobs)))
+
+
+def load(path: Path) -> list[Job]:
+    """Read what `save` wrote."""
+    jobs: list[Job] = pickle.loads(path.read_bytes())
+    return jobs
+
+
+__all__ = ["Job", "Product", "compile_jobs", "load", "replace", "request", "save"]

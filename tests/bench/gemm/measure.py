@@ -1,0 +1,253 @@
+"""Times products on a GPU beside cuBLAS (torch.mm), in the same run, and checks every kernel against float64.
+
+Each contender is a CUDA graph of launches that walk over copies of B and C, so that weights come from device memory as in a model; A stays.
+Contenders take turns, one replay each; the median over the turns counts. Data are random.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from tests.bench.gemm.jobs import Job, Product
+from tests.emulated.tensor_maps import MAP_ALIGNMENT, TensorMap, aligned_buffer, encode
+
+ROTATED_BYTES = 160 << 20
+"""Of all copies of B: more than twice an H200's L2."""
+MOST_COPIES = 64
+GRAPH_US = 1500
+TURNS = 11
+CHECKED_ROWS = 48
+
+TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32, "tf32": torch.float32, "3xtf32": torch.float32}
+ERRORS = {"fp16": 2e-3, "bf16": 1.2e-2, "fp32": 1e-5, "tf32": 2e-3, "3xtf32": 1e-5}
+"""Greatest norm of the error over that of the result."""
+
+_MAX_DYNAMIC_SHARED_BYTES = 8
+_PROGRAMMATIC_STREAM_SERIALIZATION = 6
+_PROMOTION_256_BYTES = 3
+
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+
+    _fields_ = (("id", ctypes.c_uint), ("pad", ctypes.c_uint), ("value", ctypes.c_int * 16))
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(LaunchAttribute)),
+        ("attribute_count", ctypes.c_uint),
+    )
+
+
+class Cuda:
+    """The driver, in the context that torch has made."""
+
+    def __init__(self) -> None:
+        torch.zeros(1, device="cuda")
+        self._library = ctypes.CDLL("libcuda.so.1")
+
+    def call(self, name: str, *arguments: object) -> None:
+        """Call a function and check its status."""
+        status = getattr(self._library, name)(*arguments)
+        if status:
+            raise RuntimeError(f"{name}: {status}")
+
+    def function(self, job: Job) -> ctypes.c_void_p:
+        """Load a job's kernel."""
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), job.cubin)
+        self.call("cuModuleGetFunction", ctypes.byref(function), module, job.symbol.encode())
+        self.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, job.geometry.smem_bytes)
+        return function
+
+    def block(self, job: Job, pointers: Sequence[int]) -> ctypes.Array[ctypes.c_char]:
+        """Return a job's argument block."""
+        maps = b""
+        for tensor in job.maps:
+            described = TensorMap(
+                array=tensor.slot,
+                element=tensor.element,
+                extents=tensor.extents,
+                strides=tensor.strides,
+                box=tensor.box,
+                swizzle=tensor.swizzle,
+                offset=tensor.offset,
+            )
+            status, encoded = encode(self._library.cuTensorMapEncodeTiled, described, pointers[tensor.slot], _PROMOTION_256_BYTES)
+            if status:
+                raise RuntimeError(f"cuTensorMapEncodeTiled: {status} for {tensor}")
+            maps += encoded
+        content = maps + struct.pack(f"<{len(pointers)}Q", *pointers)
+        block = aligned_buffer(-(-len(content) // MAP_ALIGNMENT) * MAP_ALIGNMENT, MAP_ALIGNMENT)
+        block[: len(content)] = content
+        return block
+
+    def launch(self, job: Job, function: ctypes.c_void_p, block: ctypes.Array[ctypes.c_char], *, is_dependent: bool) -> None:
+        """Launch on torch's current stream, with programmatic dependent launch or without."""
+        parameters = (ctypes.c_void_p * 1)(ctypes.addressof(block))
+        attribute = LaunchAttribute(id=_PROGRAMMATIC_STREAM_SERIALIZATION)
+        attribute.value[0] = 1
+        config = LaunchConfig(
+            grid=job.geometry.grid,
+            block=(job.geometry.threads, 1, 1),
+            shared_bytes=job.geometry.smem_bytes,
+            stream=torch.cuda.current_stream().cuda_stream,
+            attributes=ctypes.pointer(attribute),
+            attribute_count=int(is_dependent),
+        )
+        self.call("cuLaunchKernelEx", ctypes.byref(config), function, parameters, None)
+
+
+class Operands:
+    """A, and copies of B and C, of random numbers."""
+
+    def __init__(self, product: Product) -> None:
+        p, dtype = product, TORCH[product.dtype]
+        generator = torch.Generator("cuda").manual_seed(p.m + 3 * p.n + 7 * p.k)
+        size = torch.empty(0, dtype=dtype).element_size()
+        copies = max(1, min(MOST_COPIES, -(-ROTATED_BYTES // (p.n * p.k * size))))
+
+        def random(*shape: int) -> torch.Tensor:
+            return torch.randn(shape, device="cuda", generator=generator, dtype=torch.float32).to(dtype)
+
+        self.a = random(*((p.m, p.k) if p.a_k_last else (p.k, p.m)))
+        self.b = [random(*((p.n, p.k) if p.b_k_last else (p.k, p.n))) for _ in range(copies)]
+        self.c = [torch.full((p.m, p.n), float("nan"), device="cuda", dtype=dtype) for _ in range(copies)]
+        self.bias = random(p.n)
+        self.left = self.a if p.a_k_last else self.a.t()
+        self.right = [b.t() if p.b_k_last else b for b in self.b]
+
+    def pointers(self, product: Product, copy: int) -> list[int]:
+        """Return the pointer arguments of a kernel."""
+        found = [self.a.data_ptr(), self.b[copy].data_ptr(), self.c[copy].data_ptr()]
+        return found if product.epilogue == "plain" else [*found, self.bias.data_ptr()]
+
+    def expected(self, product: Product, copy: int, rows: torch.Tensor) -> torch.Tensor:
+        """Return some rows of the result in float64."""
+        result = self.left[rows].double() @ self.right[copy].double()
+        return torch.nn.functional.gelu(result + self.bias.double()) if product.epilogue == "gelu" else result
+
+
+def error_of(product: Product, operands: Operands, copy: int) -> float:
+    """Return the norm of the error of some rows over that of the rows; NaN where an element of the result is."""
+    result = operands.c[copy]
+    if bool(torch.isnan(result).any()):
+        return float("nan")
+    rows = torch.unique(torch.randint(0, product.m, (CHECKED_ROWS,), device="cuda"))
+    expected = operands.expected(product, copy, rows)
+    return float((result[rows].double() - expected).norm() / expected.norm())
+
+
+def captured(run: Callable[[int], None], launches: int) -> torch.cuda.CUDAGraph:
+    """Return a graph of launches."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        run(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        for number in range(launches):
+            run(number)
+    graph.replay()
+    torch.cuda.synchronize()
+    return graph
+
+
+def timed(graph: torch.cuda.CUDAGraph) -> float:
+    """Return the microseconds of a replay."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) * 1e3
+
+
+def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = TURNS) -> list[dict[str, Any]]:
+    """Check and time the jobs of a product, and torch.mm beside them."""
+    torch.backends.cuda.matmul.allow_tf32 = product.dtype == "tf32"
+    operands = Operands(product)
+    copies = len(operands.b)
+    rows: list[dict[str, Any]] = []
+    contenders: dict[str, Callable[[int], None]] = {}
+
+    def reference(number: int) -> None:
+        torch.mm(operands.left, operands.right[number % copies], out=operands.c[number % copies])
+
+    contenders["cublas"] = reference
+    reference(0)
+    for job in jobs:
+        row: dict[str, Any] = {
+            "product": product.name,
+            "label": job.label,
+            "family": job.family,
+            "schedule": asdict(job.schedule),
+            "registers": job.resources.registers,
+        }
+        rows.append(row)
+        function = cuda.function(job)
+        blocks = [cuda.block(job, operands.pointers(product, copy)) for copy in range(copies)]
+        operands.c[copies - 1].fill_(float("nan"))
+        cuda.launch(job, function, blocks[copies - 1], is_dependent=False)
+        torch.cuda.synchronize()
+        row["error"] = error_of(product, operands, copies - 1)
+        row["is_right"] = row["error"] < ERRORS[product.dtype]
+        if not row["is_right"]:
+            continue
+
+        def run(number: int, *, job: Job = job, function: Any = function, blocks: Any = blocks, is_dependent: bool = False) -> None:
+            cuda.launch(job, function, blocks[number % copies], is_dependent=is_dependent)
+
+        contenders[job.label] = run
+        contenders[f"{job.label}+pdl"] = lambda number, run=run: run(number, is_dependent=True)
+    estimate = timed(captured(reference, 4)) / 4
+    launches = int(max(4, min(256, GRAPH_US / estimate)))
+    graphs = {label: captured(run, launches) for label, run in contenders.items()}
+    times: dict[str, list[float]] = {label: [] for label in graphs}
+    for _ in range(turns):
+        for label, graph in graphs.items():
+            times[label].append(timed(graph) / launches)
+    median = {label: statistics.median(found) for label, found in times.items()}
+    flops = 2.0 * product.m * product.n * product.k
+    best = median["cublas"]
+    for row in rows:
+        if not row["is_right"]:
+            continue
+        label = row["label"]
+        row |= {
+            "us": median[label],
+            "us_pdl": median[f"{label}+pdl"],
+            "cublas_us": best,
+            "spread_us": max(times[label]) - min(times[label]),
+        }
+        row |= {"ratio": best / median[label], "ratio_pdl": best / median[f"{label}+pdl"], "tflops": flops / median[label] / 1e6}
+        # What was timed is checked too: a race shows under load.
+        row["error_after"] = None
+    for job in jobs:
+        run = contenders.get(job.label)
+        if run is None:
+            continue
+        for c in operands.c:
+            c.fill_(float("nan"))
+        graphs[job.label].replay()
+        torch.cuda.synchronize()
+        row = next(r for r in rows if r["label"] == job.label)
+        row["error_after"] = max(error_of(product, operands, copy) for copy in {0, min(launches, copies) - 1})
+    rows.append(
+        {"product": product.name, "label": "cublas", "us": best, "tflops": flops / best / 1e6, "launches": launches, "copies": copies}
+    )
+    return rows

@@ -1,0 +1,105 @@
+"""Sets of products and kernels to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from nautilus_cli.kernels import mma_product, wgmma_product
+from nautilus_cli.kernels.registry import family
+from nautilus_cli.targets.registry import target
+from tests.bench.gemm.jobs import Product, request
+
+Wanted = Iterator[tuple[Product, str, str, Any]]
+
+LARGE = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 3072, 768), (4096, 768, 3072))
+SMALL = (
+    (128, 768, 768),
+    (128, 3072, 768),
+    (128, 768, 3072),
+    (512, 3072, 768),
+    (197, 768, 768),
+    (49, 512, 2048),
+    (196, 1024, 256),
+    (3136, 512, 128),
+)
+
+
+def wgmma(product: Product, label: str, **fields: Any) -> tuple[Product, str, str, Any]:
+    """Return a job of gemm_wgmma; stages, vectors and blocks are completed, unless given."""
+    sm_90a = target("sm_90a")
+    problem = request(product, "gemm_wgmma", sm_90a).problem.product
+    schedule = wgmma_product.completed(problem, wgmma_product.Schedule(**fields), sm_90a)
+    given = {name: value for name, value in fields.items() if name in ("stages", "vector_c")}
+    return product, label, "gemm_wgmma", replace(schedule, **given)
+
+
+def mma(product: Product, label: str, **fields: Any) -> tuple[Product, str, str, Any]:
+    """Return a job of gemm_mma with the longest vectors."""
+    problem = request(product, "gemm_mma", target("sm_90a")).problem.product
+    return product, label, "gemm_mma", mma_product.with_vectors(problem, mma_product.Schedule(**fields))
+
+
+def first() -> Wanted:
+    """What the first run on a device shows: whether kernels are right, and which parts of wgmma's schedule pay."""
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192)):
+        p = Product(m=m, n=n, k=k)
+        for group_m in (4, 8, 16):
+            yield wgmma(p, f"128x256 c2x1 g{group_m}", tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=group_m)
+        yield wgmma(p, "128x256 g8", tile_m=128, tile_n=256, consumers=2, group_m=8)
+        yield wgmma(p, "128x256 c1x2", tile_m=128, tile_n=256, consumers=2, cluster_n=2, group_m=8)
+        yield wgmma(p, "256x128 c2x1", tile_m=256, tile_n=128, consumers=2, cluster_m=2, group_m=4)
+        yield wgmma(p, "256x128 c1x2", tile_m=256, tile_n=128, consumers=2, cluster_n=2, group_m=8)
+        yield wgmma(p, "pp 128x128 c2x1", tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+        yield wgmma(p, "pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+        yield p, "mma chosen", "gemm_mma", None
+        yield mma(p, "mma 128x128x32 64x64 s4", tile_m=128, tile_n=128, tile_k=32, warp_m=64, warp_n=64, stages=4, group_m=8)
+        yield mma(p, "mma 128x256x32 64x64 s4", tile_m=128, tile_n=256, tile_k=32, warp_m=64, warp_n=64, stages=4, group_m=8)
+
+
+def small() -> Wanted:
+    """Small and middling products: what each family chooses by itself, and neighbours."""
+    for m, n, k in (*SMALL, (1024, 1024, 1024), (2048, 2048, 2048), (4096, 3072, 768), (4096, 768, 3072)):
+        p = Product(m=m, n=n, k=k)
+        yield from _best("gemm_wgmma", p, 5)
+        yield from _best("gemm_mma", p, 5)
+
+
+def variants() -> Wanted:
+    """Types, layouts and epilogues at 4096³."""
+    fields = {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2, "group_m": 8}
+    for p in (
+        Product(m=4096, n=4096, k=4096, dtype="bf16"),
+        Product(m=4096, n=4096, k=4096, b_k_last=False),
+        Product(m=4096, n=4096, k=4096, a_k_last=False),
+        Product(m=4096, n=4096, k=4096, epilogue="gelu"),
+        Product(m=4096, n=4096, k=4096, dtype="tf32"),
+        Product(m=4096, n=4090, k=4104),
+    ):
+        yield wgmma(p, "128x256 c2x1", **fields)
+        yield wgmma(p, "pp 128x128 c2x1", tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+        if p.dtype == "tf32":
+            yield p, "mma chosen", "gemm_mma", None
+
+
+def _best(kind: str, product: Product, count: int) -> Wanted:
+    """Yield the family's first choices by its own ranking, the best first."""
+    sm_90a = target("sm_90a")
+    found = request(product, kind, sm_90a)
+    module: Any = wgmma_product if kind == "gemm_wgmma" else mma_product
+    problem = found.problem.product
+    ranked = sorted(module._candidates(problem, sm_90a), key=lambda s: module.gpu_us(problem, s, sm_90a))
+    legal = (s for s in ranked if not family(kind).violations(found.problem, s, sm_90a))
+    seen: set[tuple[int, ...]] = set()
+    for schedule in legal:
+        key = (schedule.tile_m, schedule.tile_n, getattr(schedule, "consumers", schedule.threads))
+        if key in seen:
+            continue
+        seen.add(key)
+        yield product, f"{kind}#{len(seen)} {module.gpu_us(problem, schedule, sm_90a):.1f}", kind, schedule
+        if len(seen) == count:
+            return
+
+
+SETS: dict[str, Callable[[], Wanted]] = {"first": first, "small": small, "variants": variants}
