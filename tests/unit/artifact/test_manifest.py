@@ -30,6 +30,7 @@ def test_says_what_the_library_holds():
         "schedule": {"vector": 4},
         "smem_bytes": 1024,
         "symbol": "fake_add",
+        "tensor_maps": [],
         "threads": 64,
         "weight_recipes": ["dense"],
     }
