@@ -61,5 +61,15 @@ DTYPE_CODES = {
     "u32": 12,
     "u64": 13,
     "bf16": 16,
+    "f8e4m3fn": 17,
+    "f8e4m3fnuz": 18,
+    "f8e5m2": 19,
+    "f8e5m2fnuz": 20,
+    "u4": 21,
+    "i4": 22,
+    "f4e2m1": 23,
+    "f8e8m0": 24,
+    "u2": 25,
+    "i2": 26,
 }
 """Number of each element type. Source: TensorProto.DataType in onnx.proto."""

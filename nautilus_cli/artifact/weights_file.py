@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import dtype_of
+from nautilus_cli.ir.types import NARROW, dtype_of
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Plan, Weight
 
 EXTERNAL_ABOVE_BYTES = 2**30
@@ -32,6 +32,7 @@ SUFFIX = ".weights.safetensors"
 _LENGTH = struct.Struct("<Q")
 _METADATA = "__metadata__"
 _DTYPES = {
+    **{dtype.name: "U8" for dtype in NARROW},
     "bf16": "BF16",
     "bool": "BOOL",
     "f16": "F16",
@@ -46,7 +47,7 @@ _DTYPES = {
     "u64": "U64",
     "u8": "U8",
 }
-"""The format's name of each element type."""
+"""The format's name of each element type; of narrow ones, whose names it lacks or packs otherwise, the bytes."""
 
 
 class WeightsPlace(StrEnum):

@@ -21,6 +21,16 @@ TYPES = {
     "u32": "unsigned int",
     "u64": "unsigned long long",
     "bool": "bool",
+    "f8e4m3fn": "nautilus::float8_e4m3fn",
+    "f8e4m3fnuz": "nautilus::float8_e4m3fnuz",
+    "f8e5m2": "nautilus::float8_e5m2",
+    "f8e5m2fnuz": "nautilus::float8_e5m2fnuz",
+    "f8e8m0": "nautilus::float8_e8m0",
+    "f4e2m1": "nautilus::float4_e2m1",
+    "i4": "nautilus::signed4",
+    "u4": "nautilus::unsigned4",
+    "i2": "nautilus::signed2",
+    "u2": "nautilus::unsigned2",
 }
 """Element types by their short names."""
 

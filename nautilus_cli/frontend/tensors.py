@@ -90,14 +90,14 @@ def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tenso
     """
     where = tensor_label(tensor, role)
     type_ = tensor_type(tensor, where)
-    dtype = type_.dtype.numpy
+    stored_bytes = type_.dtype.packed_bytes(type_.elements)
     if tensor.data_location == TensorProto.EXTERNAL:
-        array = _aligned(external.bytes_of(tensor, type_.bytes, where), dtype)
+        array = _elements(external.bytes_of(tensor, stored_bytes, where), type_)
     elif raw is not None or tensor.HasField("raw_data"):
         raw = np.frombuffer(tensor.raw_data, np.uint8) if raw is None else raw
-        if len(raw) != type_.bytes:
-            raise ModelError(f"holds {len(raw)} bytes; its type {type_} needs {type_.bytes}", where=where)
-        array = _aligned(raw, dtype)
+        if len(raw) != stored_bytes:
+            raise ModelError(f"holds {len(raw)} bytes; its type {type_} needs {stored_bytes}", where=where)
+        array = _elements(raw, type_)
     else:
         array = _from_field(tensor, type_, where)
     if type_.dtype.kind == "bool":
@@ -105,6 +105,19 @@ def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tenso
     array = array.reshape(type_.static).view()
     array.flags.writeable = False
     return array
+
+
+def _elements(data: np.ndarray, type_: TensorType) -> np.ndarray:
+    """Return stored bytes as elements; several narrow ones stand in a byte, the first in its low bits.
+
+    Source: onnx.proto, TensorProto.raw_data and int32_data.
+    """
+    dtype = type_.dtype
+    if dtype.bits >= 8:
+        return _aligned(data, dtype.numpy)
+    shifts = np.arange(0, 8, dtype.bits, dtype=np.uint8)
+    codes = (data.reshape(-1, 1) >> shifts & np.uint8((1 << dtype.bits) - 1)).reshape(-1)
+    return codes[: type_.elements].view(dtype.numpy)
 
 
 def _aligned(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -115,12 +128,14 @@ def _aligned(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def _from_field(tensor: TensorProto, type_: TensorType, where: str) -> np.ndarray:
     """Return elements that stand in one of the typed fields, flat."""
     elements = getattr(tensor, _FIELDS.get(tensor.data_type, "int32_data"))
-    count = prod(type_.static)
+    dtype = type_.dtype
+    count = dtype.packed_bytes(prod(type_.static)) if dtype.bits < 8 else prod(type_.static)
     if len(elements) != count:
         raise ModelError(f"holds {len(elements)} elements; its type {type_} needs {count}", where=where)
-    dtype = type_.dtype
     if tensor.data_type in _FIELDS:
         return np.array(elements, dtype.numpy)
     integers = np.array(elements, np.int32)
-    # 16-bit floats stand there as their bits, narrow integers as their values.
-    return integers.astype(np.uint16).view(dtype.numpy) if dtype.is_float else integers.astype(dtype.numpy)
+    # Narrow floats stand there as their bits, integers as their values, and what is packed as bytes.
+    if dtype.bits < 8:
+        return _elements(integers.astype(np.uint8), type_)
+    return integers.astype(f"u{dtype.bytes}").view(dtype.numpy) if dtype.is_float else integers.astype(dtype.numpy)

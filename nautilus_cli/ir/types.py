@@ -17,7 +17,7 @@ class DType:
 
     Attributes:
         name: short name as printed, for example `f16`.
-        bits: width in storage; a bool takes 8.
+        bits: width of a value; a bool takes 8.
         kind: `float`, `int`, `uint` or `bool`.
     """
 
@@ -27,17 +27,17 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one stored element."""
-        return self.bits // 8
+        """Bytes of one stored element; one of less than 8 bits takes a byte, in whose low bits it stands, as in ml_dtypes."""
+        return max(1, self.bits // 8)
 
     @property
     def numpy(self) -> np.dtype:
-        """The numpy type of the same layout (bf16 comes from ml_dtypes)."""
-        if self.name == "bf16":
+        """The numpy type of the same layout (bf16 and the narrow types come from ml_dtypes)."""
+        if self.name in _ML_DTYPES:
             import ml_dtypes
 
-            bfloat16: np.dtype = np.dtype(ml_dtypes.bfloat16)
-            return bfloat16
+            found: np.dtype = np.dtype(getattr(ml_dtypes, _ML_DTYPES[self.name]))
+            return found
         if self.kind == "bool":
             return np.dtype(np.bool_)
         letter = {"float": "f", "int": "i", "uint": "u"}[self.kind]
@@ -51,7 +51,13 @@ class DType:
     @property
     def compute(self) -> DType:
         """The type in which kernels compute values stored as this one."""
-        return F32 if self.is_float and self.bits < 32 else self
+        if self.is_float:
+            return F32 if self.bits < 32 else self
+        return (I8 if self.kind == "int" else U8) if self.bits < 8 else self
+
+    def packed_bytes(self, elements: int) -> int:
+        """Bytes of ELEMENTS as ONNX packs them in a file: several narrow ones to a byte, the first in its low bits."""
+        return (elements * self.bits + 7) // 8
 
     def __str__(self) -> str:
         return self.name
@@ -70,8 +76,38 @@ U16 = DType("u16", 16, "uint")
 U32 = DType("u32", 32, "uint")
 U64 = DType("u64", 64, "uint")
 BOOL = DType("bool", 8, "bool")
+F8E4M3FN = DType("f8e4m3fn", 8, "float")
+F8E4M3FNUZ = DType("f8e4m3fnuz", 8, "float")
+F8E5M2 = DType("f8e5m2", 8, "float")
+F8E5M2FNUZ = DType("f8e5m2fnuz", 8, "float")
+F8E8M0 = DType("f8e8m0", 8, "float")
+F4E2M1 = DType("f4e2m1", 4, "float")
+I4 = DType("i4", 4, "int")
+U4 = DType("u4", 4, "uint")
+I2 = DType("i2", 2, "int")
+U2 = DType("u2", 2, "uint")
 
-DTYPES = {d.name: d for d in (F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL)}
+NARROW = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2)
+"""Types that hold quantised values and nothing computes in: they are cast, quantised, dequantised and moved."""
+
+DTYPES = {d.name: d for d in (F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, BOOL, *NARROW)}
+
+_ML_DTYPES = {
+    "bf16": "bfloat16",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0": "float8_e8m0fnu",
+    "f4e2m1": "float4_e2m1fn",
+    "i4": "int4",
+    "u4": "uint4",
+    "i2": "int2",
+    "u2": "uint2",
+}
+"""Names of the types that numpy takes from ml_dtypes."""
+
+_NAMES = {numpy_name: name for name, numpy_name in _ML_DTYPES.items()}
 
 
 def dtype_of(array: np.ndarray | np.dtype) -> DType:
@@ -81,7 +117,7 @@ def dtype_of(array: np.ndarray | np.dtype) -> DType:
         ModelError: there is none (strings, complex numbers, objects).
     """
     dtype = array if isinstance(array, np.dtype) else array.dtype
-    name = "bf16" if dtype.name == "bfloat16" else "bool" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}"
+    name = _NAMES.get(dtype.name) or ("bool" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}")
     if name not in DTYPES:
         raise ModelError(f"element type {dtype} is not supported", hint=f"Supported: {', '.join(DTYPES)}.")
     return DTYPES[name]

@@ -128,7 +128,7 @@ class ExpressionBuilder:
         if isinstance(lowering, Pointwise):
             return self._pointwise(node, value, index_map, lowering)
         if isinstance(lowering, Cast):
-            return self._cast(node, value, index_map)
+            return self._cast(node, value, index_map, lowering)
         raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
 
     def _movement(self, node: Node, value: Value, index_map: IndexMap) -> int:
@@ -163,12 +163,15 @@ class ExpressionBuilder:
             return result
         return self.apply(lowering.function, (*operands, *scalars), dtype)
 
-    def _cast(self, node: Node, value: Value, index_map: IndexMap) -> int:
+    def _cast(self, node: Node, value: Value, index_map: IndexMap, lowering: Cast) -> int:
         operand = node.inputs[0]
         assert operand is not None
         step = self.value(operand, compose(index_map, broadcast(operand.type.static, value.type.static)))
         source, target = operand.type.dtype.compute, value.type.dtype
-        return step if source == target else self.apply(f"cast_{source}_{target}", (step,), target.compute)
+        if source == target:
+            return step
+        manner = "" if lowering.manner is None else lowering.manner(node.attrs, target)
+        return self.apply(f"{manner}cast_{source}_{target}", (step,), target.compute)
 
 
 def scalar_constant(scalar: float | int | bool, dtype: DType) -> Constant:

@@ -37,9 +37,10 @@ FAILURE_PROBABILITY = 1e-6
 """Chance, under the model above, that a right result is called wrong."""
 
 _SIGNIFICAND_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+_SIGNIFICAND_BITS |= {"f8e4m3fn": 4, "f8e4m3fnuz": 4, "f8e5m2": 3, "f8e5m2fnuz": 3, "f8e8m0": 1, "f4e2m1": 2}
 
-_SMALLEST_NORMAL = {"bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
-_SMALLEST_SUBNORMAL_F16 = 2.0**-24
+_SMALLEST_NORMAL = {"bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8e8m0": 2.0**-127}
+_SMALLEST_SUBNORMAL = {"f16": 2.0**-24, "f8e4m3fn": 2.0**-9, "f8e4m3fnuz": 2.0**-10, "f8e5m2": 2.0**-16, "f8e5m2fnuz": 2.0**-17, "f4e2m1": 0.5}
 
 FUNCTION_ULPS = 4
 """Error of an elementary function, in units in the last place of the compute type.
@@ -68,7 +69,7 @@ EXACT = Tolerance(rtol=0.0, atol=0.0)
 def unit_roundoff(dtype: DType) -> float:
     """Return the greatest relative error of one rounding to nearest: 2^-p for p significand bits; 0 for integers and booleans.
 
-    Source: IEEE 754-2019, table 3.5; bfloat16 has 8 significand bits, the leading one included.
+    Source: IEEE 754-2019, table 3.5; bfloat16 has 8 significand bits, the leading one included; narrow floats as their names say.
     """
     bits = _SIGNIFICAND_BITS.get(dtype.name)
     return 0.0 if bits is None else 2.0**-bits
@@ -83,9 +84,14 @@ def step_deviation(storage: DType, *, terms: int = 1, accumulate: DType = F32, i
         accumulate: element type of the partial sums.
         is_stored: whether the result is rounded to the storage type.
     """
-    accumulator = accumulate if unit_roundoff(accumulate) < unit_roundoff(storage) else storage
     rounding = unit_roundoff(storage) ** 2 / 3 if is_stored else 0.0
-    return sqrt(terms * unit_roundoff(accumulator) ** 2 / 6 + rounding)
+    return sqrt(sum_deviation(storage, terms=terms, accumulate=accumulate) ** 2 + rounding)
+
+
+def sum_deviation(storage: DType, *, terms: int, accumulate: DType = F32) -> float:
+    """Return the deviation of the error of a sum of TERMS terms before it is stored; arguments as those of `step_deviation`."""
+    accumulator = accumulate if unit_roundoff(accumulate) < unit_roundoff(storage) else storage
+    return sqrt(terms / 6) * unit_roundoff(accumulator)
 
 
 def function_deviation(compute: DType) -> float:
@@ -121,7 +127,7 @@ def magnitude(reference: np.ndarray) -> float:
     return scale * float(np.sqrt(np.dot(values, values) / values.size))
 
 
-def from_deviation(deviation: float, reference: np.ndarray, *, scale: float | None = None) -> Tolerance:
+def from_deviation(deviation: float, reference: np.ndarray, *, scale: float | None = None, absolute: float = 0.0) -> Tolerance:
     """Return the tolerance of a tensor whose error, relative to its root mean square, has this deviation.
 
     Args:
@@ -129,6 +135,7 @@ def from_deviation(deviation: float, reference: np.ndarray, *, scale: float | No
         reference: the tensor expected, in its storage type.
         scale: what `atol` is relative to, in place of the root mean square; for results that cancel, the root mean square of what is summed
             (|a|·|b| of a product).
+        absolute: deviation of the part of the error that does not shrink with the values.
     """
     dtype = dtype_of(reference)
     if not dtype.is_float:
@@ -136,8 +143,10 @@ def from_deviation(deviation: float, reference: np.ndarray, *, scale: float | No
     factor = confidence(reference.size)
     error = factor * sqrt(2) * deviation
     # Below the normal range a rounding is absolute. Types with the exponent range of f32 or more may be flushed to zero there.
-    floor = factor * _SMALLEST_SUBNORMAL_F16 if dtype.name == "f16" else _SMALLEST_NORMAL[dtype.name]
-    return Tolerance(rtol=error, atol=max(error * (magnitude(reference) if scale is None else scale), floor))
+    subnormal = _SMALLEST_SUBNORMAL.get(dtype.name)
+    floor = _SMALLEST_NORMAL[dtype.name] if subnormal is None else factor * subnormal
+    relative = error * (magnitude(reference) if scale is None else scale)
+    return Tolerance(rtol=error, atol=max(relative, factor * sqrt(2) * absolute, floor))
 
 
 def derived(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, same_dtype
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
@@ -52,10 +53,15 @@ def conv_window(attrs: ConvAttrs, x: tuple[int, ...], w: tuple[int, ...]) -> Win
     return window(attrs, x[2:], w[2:])
 
 
-def _infer(inference: Inference) -> tuple[TensorType, ...]:
+def infer_convolution(inference: Inference, allowed: Collection[DType] = FLOATS) -> tuple[TensorType, ...]:
+    """Return the type of a convolution of operands of the types ALLOWED.
+
+    Raises:
+        ModelError: operands and attributes do not fit together.
+    """
     operand_count(inference, 2, 3)
-    x, w = operand(inference, 0, "X", FLOATS), operand(inference, 1, "W", FLOATS)
-    bias = optional_operand(inference, 2, "B", FLOATS)
+    x, w = operand(inference, 0, "X", allowed), operand(inference, 1, "W", allowed)
+    bias = optional_operand(inference, 2, "B", allowed)
     same_dtype(x, w, "W")
     same_dtype(x, bias, "B")
     if bias is not None and bias.static != w.static[:1]:
@@ -64,7 +70,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     return (TensorType(x.dtype, (x.static[0], w.static[0], *found.results)),)
 
 
-def _evaluate(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+def evaluate_convolution(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     """Sum over kernel elements of matrix products."""
     x, w, bias = (*arrays, None)[:3]
     assert x is not None
@@ -84,7 +90,9 @@ def _evaluate(attrs: ConvAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
     return (stored(result, x),)
 
 
-def _normalise(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
+def normal_convolution(
+    emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None, ...], op: str = "Conv"
+) -> tuple[Value | None, ...] | None:
     """Make the bias an addition, one spatial dimension two, and every attribute explicit."""
     x, w, bias = (*operands, None)[:3]
     assert x is not None
@@ -104,7 +112,7 @@ def _normalise(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None,
         return None
     if line:
         x, w = (reshape(emitter, v, (*v.type.static[:2], 1, v.type.static[2])) for v in (x, w))
-    result = emitter.node("Conv", [x, w], full)
+    result = emitter.node(op, [x, w], full)
     if line:
         batch, channels, _, size = result.type.static
         result = reshape(emitter, result, (batch, channels, size))
@@ -115,10 +123,10 @@ def _normalise(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None,
 
 OPERATOR = Operator(
     name="Conv",
-    infer=_infer,
-    evaluate=_evaluate,
+    infer=infer_convolution,
+    evaluate=evaluate_convolution,
     lowering=Anchor("conv", prologue=(0,)),
     source="ONNX 28, Conv-22",
     attributes=ConvAttrs,
-    normalise=_normalise,
+    normalise=normal_convolution,
 )

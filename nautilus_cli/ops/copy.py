@@ -6,13 +6,13 @@ import numpy as np
 
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import operand, operand_count, required
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.spec import Cast, Inference, NoAttrs, Operator
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
-    return (operand(inference, 0, "input", ALL),)
+    return (operand(inference, 0, "input", STORABLE),)
 
 
 def _evaluate(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:

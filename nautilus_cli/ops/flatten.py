@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import operand, operand_count, required
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.identity import same_elements
 from nautilus_cli.ops.spec import Inference, Movement, Operator
 
@@ -32,7 +32,7 @@ def _flat(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
-    data = operand(inference, 0, "input", ALL)
+    data = operand(inference, 0, "input", STORABLE)
     return (TensorType(data.dtype, _flat(data.static, inference.attrs.axis)),)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.identity import same_elements
 from nautilus_cli.ops.spec import Inference, Movement, Operator
 
@@ -53,7 +53,7 @@ def resolved_shape(shape: tuple[int, ...], requested: Sequence[int], *, allow_ze
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 2)
-    data = operand(inference, 0, "data", ALL)
+    data = operand(inference, 0, "data", STORABLE)
     operand(inference, 1, "shape", (I64,))
     requested = integers(contents(inference.constants, 1, "shape"))
     return (TensorType(data.dtype, resolved_shape(data.static, requested, allow_zero=bool(inference.attrs.allowzero))),)

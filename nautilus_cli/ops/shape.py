@@ -8,7 +8,7 @@ import numpy as np
 
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.spec import HostOnly, Inference, NoAttrs, Operator
 
 _REASON = "the shape is known at compile time, so that this never runs"
@@ -29,7 +29,7 @@ def _taken(attrs: ShapeAttrs, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _infer_shape(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
-    return (TensorType(I64, (len(_taken(inference.attrs, operand(inference, 0, "data", ALL).static)),)),)
+    return (TensorType(I64, (len(_taken(inference.attrs, operand(inference, 0, "data", STORABLE).static)),)),)
 
 
 def _evaluate_shape(attrs: ShapeAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -38,7 +38,7 @@ def _evaluate_shape(attrs: ShapeAttrs, arrays: tuple[np.ndarray | None, ...], _o
 
 def _infer_size(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
-    operand(inference, 0, "data", ALL)
+    operand(inference, 0, "data", STORABLE)
     return (TensorType(I64, ()),)
 
 

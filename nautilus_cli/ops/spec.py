@@ -51,7 +51,13 @@ class Pointwise:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """Conversion to the result's element type: the device function is `cast_<source>_<target>` by compute and storage type."""
+    """Conversion to the result's element type: the device function is `cast_<source>_<target>` by compute and storage type.
+
+    Attributes:
+        manner: from the attributes and the target to what stands before that name: how narrow floats saturate and round.
+    """
+
+    manner: Callable[[Any, DType], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import integers, normal_axes, operand, operand_count, optional_contents, optional_operand
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.identity import same_elements
 from nautilus_cli.ops.spec import Inference, Movement, Operator
 
@@ -45,7 +45,7 @@ def _axes(attrs: SqueezeAttrs, given: np.ndarray | None) -> tuple[int, ...] | No
 def _operator(name: str, shape_of: Callable[[tuple[int, ...], Sequence[int] | None], tuple[int, ...]], version: int) -> Operator:
     def infer(inference: Inference) -> tuple[TensorType, ...]:
         operand_count(inference, 1, 2)
-        data = operand(inference, 0, "data", ALL)
+        data = operand(inference, 0, "data", STORABLE)
         optional_operand(inference, 1, "axes", (I64,))
         axes = _axes(inference.attrs, optional_contents(inference.constants, inference.types, 1, "axes"))
         return (TensorType(data.dtype, shape_of(data.static, axes)),)

@@ -10,7 +10,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.index_map import permuted
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count, required
-from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.element_types import STORABLE
 from nautilus_cli.ops.spec import Inference, Movement, MovementContext, Operator, Piece
 
 
@@ -38,7 +38,7 @@ def permutation(attrs: TransposeAttrs, rank: int) -> tuple[int, ...]:
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
-    data = operand(inference, 0, "data", ALL)
+    data = operand(inference, 0, "data", STORABLE)
     shape = data.static
     return (TensorType(data.dtype, tuple(shape[p] for p in permutation(inference.attrs, len(shape)))),)
 

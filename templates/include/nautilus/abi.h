@@ -13,7 +13,8 @@
  * Rules that hold throughout:
  * - Every call that can fail returns a status; nautilus_last_error() then says what was found and what was needed.
  * - A structure begins with its size, which the caller sets to sizeof. Fields that a newer header adds are zero to an older caller.
- * - Tensors are dense, row-major, in ONNX order. A bool is one byte, 0 or 1.
+ * - Tensors are dense, row-major, in ONNX order. A bool is one byte, 0 or 1. An element of 4 or 2 bits takes a byte of its own, in whose
+ *   low bits it stands, as in ml_dtypes (ONNX packs several to a byte in a file, but not here); bits above are ignored, and zero in outputs.
  * - The caller owns inputs, outputs, streams, and a workspace that it passed. Strings and shapes handed out belong to the model.
  * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
  *   several contexts of one model run concurrently.
@@ -77,7 +78,17 @@ typedef enum nautilus_dtype {
   NAUTILUS_F64 = 11,
   NAUTILUS_U32 = 12,
   NAUTILUS_U64 = 13,
-  NAUTILUS_BF16 = 16
+  NAUTILUS_BF16 = 16,
+  NAUTILUS_F8E4M3FN = 17,
+  NAUTILUS_F8E4M3FNUZ = 18,
+  NAUTILUS_F8E5M2 = 19,
+  NAUTILUS_F8E5M2FNUZ = 20,
+  NAUTILUS_U4 = 21,
+  NAUTILUS_I4 = 22,
+  NAUTILUS_F4E2M1 = 23,
+  NAUTILUS_F8E8M0 = 24,
+  NAUTILUS_U2 = 25,
+  NAUTILUS_I2 = 26
 } nautilus_dtype;
 
 typedef struct nautilus_tensor {

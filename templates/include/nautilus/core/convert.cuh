@@ -1,4 +1,4 @@
-// Storage types and the types in which kernels compute: 16-bit floats compute as float.
+// Storage types and the types in which kernels compute: narrower floats compute as float, integers of less than a byte as bytes.
 #pragma once
 
 #include <nautilus/device/types.cuh>
@@ -6,7 +6,17 @@
 namespace nautilus {
 
 using device::bfloat16;
+using device::float4_e2m1;
+using device::float8_e4m3fn;
+using device::float8_e4m3fnuz;
+using device::float8_e5m2;
+using device::float8_e5m2fnuz;
+using device::float8_e8m0;
 using device::half;
+using device::signed2;
+using device::signed4;
+using device::unsigned2;
+using device::unsigned4;
 
 template <class Storage>
 struct ComputeOf {
@@ -19,6 +29,19 @@ struct ComputeOf<half> {
 template <>
 struct ComputeOf<bfloat16> {
   using Type = float;
+};
+
+template <int kExponentBits, int kMantissaBits, int kBias, device::Specials kSpecials>
+struct ComputeOf<device::NarrowFloat<kExponentBits, kMantissaBits, kBias, kSpecials>> {
+  using Type = float;
+};
+template <>
+struct ComputeOf<float8_e8m0> {
+  using Type = float;
+};
+template <int kBits, class Value>
+struct ComputeOf<device::NarrowInteger<kBits, Value>> {
+  using Type = Value;
 };
 
 template <class Storage>

@@ -410,51 +410,109 @@ template <class Target, class Value>
 NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast(Value value) {
   if constexpr (device::detail::kIsSame<Target, half> && device::detail::kIsSame<Value, double>) {
     return device::to_float(device::to_half(to_odd(value)));
+  } else if constexpr (device::detail::kIsNarrowFloat<Target> && device::detail::kIsSame<Value, double>) {
+    return Target::from(to_odd(value), false).value();
   } else {
     return to_compute(device::convert<Target>(value));
   }
 }
 
+// What is too large for the target becomes its highest number.
+template <class Target, class Value>
+NAUTILUS_DEVICE float saturating_cast(Value value) {
+  if constexpr (device::detail::kIsSame<Value, double>) return Target::from(to_odd(value), true).value();
+  else return Target::from(static_cast<float>(value), true).value();
+}
+
+// To a power of two, through float.
+template <device::PowerRounding kRounding, class Value>
+NAUTILUS_DEVICE float power_cast(Value value, bool is_saturating) {
+  return float8_e8m0::from(static_cast<float>(value), is_saturating, kRounding).value();
+}
+
 }  // namespace detail
 
 // Templates, so that only the casts which a kernel names are instantiated: all of them took half of a small cubin.
+#define NAUTILUS_MATH_SOURCES(m) \
+  m(f32, float) m(f64, double) m(i8, int8) m(i16, int16) m(i32, int32) m(i64, int64) \
+  m(u8, uint8) m(u16, uint16) m(u32, uint32) m(u64, uint64) m(bool, bool)
+
 #define NAUTILUS_MATH_CAST(source, Source, target, Target)                                                       \
   template <class Value>                                                                                        \
   NAUTILUS_DEVICE typename ComputeOf<Target>::Type cast_##source##_##target(Value value) {                       \
     static_assert(device::detail::kIsSame<Value, typename ComputeOf<Source>::Type>, "the source's compute type"); \
     return detail::cast<Target>(value);                                                                         \
   }
-#define NAUTILUS_MATH_CASTS(source, Source)         \
-  NAUTILUS_MATH_CAST(source, Source, f16, half)     \
-  NAUTILUS_MATH_CAST(source, Source, bf16, bfloat16) \
-  NAUTILUS_MATH_CAST(source, Source, f32, float)    \
-  NAUTILUS_MATH_CAST(source, Source, f64, double)   \
-  NAUTILUS_MATH_CAST(source, Source, i8, int8)      \
-  NAUTILUS_MATH_CAST(source, Source, i16, int16)    \
-  NAUTILUS_MATH_CAST(source, Source, i32, int32)    \
-  NAUTILUS_MATH_CAST(source, Source, i64, int64)    \
-  NAUTILUS_MATH_CAST(source, Source, u8, uint8)     \
-  NAUTILUS_MATH_CAST(source, Source, u16, uint16)   \
-  NAUTILUS_MATH_CAST(source, Source, u32, uint32)   \
-  NAUTILUS_MATH_CAST(source, Source, u64, uint64)   \
-  NAUTILUS_MATH_CAST(source, Source, bool, bool)
+#define NAUTILUS_MATH_CASTS(source, Source)                     \
+  NAUTILUS_MATH_CAST(source, Source, f16, half)                 \
+  NAUTILUS_MATH_CAST(source, Source, bf16, bfloat16)             \
+  NAUTILUS_MATH_CAST(source, Source, f32, float)                \
+  NAUTILUS_MATH_CAST(source, Source, f64, double)               \
+  NAUTILUS_MATH_CAST(source, Source, i8, int8)                  \
+  NAUTILUS_MATH_CAST(source, Source, i16, int16)                \
+  NAUTILUS_MATH_CAST(source, Source, i32, int32)                \
+  NAUTILUS_MATH_CAST(source, Source, i64, int64)                \
+  NAUTILUS_MATH_CAST(source, Source, u8, uint8)                 \
+  NAUTILUS_MATH_CAST(source, Source, u16, uint16)               \
+  NAUTILUS_MATH_CAST(source, Source, u32, uint32)               \
+  NAUTILUS_MATH_CAST(source, Source, u64, uint64)               \
+  NAUTILUS_MATH_CAST(source, Source, bool, bool)                \
+  NAUTILUS_MATH_CAST(source, Source, f8e4m3fn, float8_e4m3fn)     \
+  NAUTILUS_MATH_CAST(source, Source, f8e4m3fnuz, float8_e4m3fnuz) \
+  NAUTILUS_MATH_CAST(source, Source, f8e5m2, float8_e5m2)         \
+  NAUTILUS_MATH_CAST(source, Source, f8e5m2fnuz, float8_e5m2fnuz) \
+  NAUTILUS_MATH_CAST(source, Source, f8e8m0, float8_e8m0)         \
+  NAUTILUS_MATH_CAST(source, Source, f4e2m1, float4_e2m1)         \
+  NAUTILUS_MATH_CAST(source, Source, i4, signed4)                \
+  NAUTILUS_MATH_CAST(source, Source, u4, unsigned4)              \
+  NAUTILUS_MATH_CAST(source, Source, i2, signed2)                \
+  NAUTILUS_MATH_CAST(source, Source, u2, unsigned2)
 
 NAUTILUS_MATH_CASTS(f16, half)
 NAUTILUS_MATH_CASTS(bf16, bfloat16)
-NAUTILUS_MATH_CASTS(f32, float)
-NAUTILUS_MATH_CASTS(f64, double)
-NAUTILUS_MATH_CASTS(i8, int8)
-NAUTILUS_MATH_CASTS(i16, int16)
-NAUTILUS_MATH_CASTS(i32, int32)
-NAUTILUS_MATH_CASTS(i64, int64)
-NAUTILUS_MATH_CASTS(u8, uint8)
-NAUTILUS_MATH_CASTS(u16, uint16)
-NAUTILUS_MATH_CASTS(u32, uint32)
-NAUTILUS_MATH_CASTS(u64, uint64)
-NAUTILUS_MATH_CASTS(bool, bool)
+NAUTILUS_MATH_SOURCES(NAUTILUS_MATH_CASTS)
 
 #undef NAUTILUS_MATH_CASTS
 #undef NAUTILUS_MATH_CAST
+
+// saturating_cast_<source>_<target>, to 8-bit floats.
+#define NAUTILUS_MATH_SATURATING_CAST(source, Source, target, Target)     \
+  template <class Value>                                                 \
+  NAUTILUS_DEVICE float saturating_cast_##source##_##target(Value value) { \
+    static_assert(device::detail::kIsSame<Value, Source>, "the source's compute type"); \
+    return detail::saturating_cast<Target>(value);                       \
+  }
+#define NAUTILUS_MATH_SATURATING_CASTS(source, Source)                      \
+  NAUTILUS_MATH_SATURATING_CAST(source, Source, f8e4m3fn, float8_e4m3fn)     \
+  NAUTILUS_MATH_SATURATING_CAST(source, Source, f8e4m3fnuz, float8_e4m3fnuz) \
+  NAUTILUS_MATH_SATURATING_CAST(source, Source, f8e5m2, float8_e5m2)         \
+  NAUTILUS_MATH_SATURATING_CAST(source, Source, f8e5m2fnuz, float8_e5m2fnuz)
+
+NAUTILUS_MATH_SOURCES(NAUTILUS_MATH_SATURATING_CASTS)
+
+#undef NAUTILUS_MATH_SATURATING_CASTS
+#undef NAUTILUS_MATH_SATURATING_CAST
+
+// up_cast_<source>_f8e8m0 and so on: how a number between two powers of two is rounded.
+#define NAUTILUS_MATH_POWER_CAST(name, kRounding, is_saturating, source, Source) \
+  template <class Value>                                                       \
+  NAUTILUS_DEVICE float name##_cast_##source##_f8e8m0(Value value) {             \
+    static_assert(device::detail::kIsSame<Value, Source>, "the source's compute type"); \
+    return detail::power_cast<device::PowerRounding::kRounding>(value, is_saturating); \
+  }
+#define NAUTILUS_MATH_POWER_CASTS(source, Source)                          \
+  NAUTILUS_MATH_POWER_CAST(up, kUp, false, source, Source)                 \
+  NAUTILUS_MATH_POWER_CAST(down, kDown, false, source, Source)             \
+  NAUTILUS_MATH_POWER_CAST(nearest, kNearest, false, source, Source)       \
+  NAUTILUS_MATH_POWER_CAST(saturating_up, kUp, true, source, Source)       \
+  NAUTILUS_MATH_POWER_CAST(saturating_down, kDown, true, source, Source)   \
+  NAUTILUS_MATH_POWER_CAST(saturating_nearest, kNearest, true, source, Source)
+
+NAUTILUS_MATH_SOURCES(NAUTILUS_MATH_POWER_CASTS)
+
+#undef NAUTILUS_MATH_POWER_CASTS
+#undef NAUTILUS_MATH_POWER_CAST
+#undef NAUTILUS_MATH_SOURCES
 
 }  // namespace math
 }  // namespace nautilus

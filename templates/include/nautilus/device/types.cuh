@@ -1,6 +1,7 @@
 // Storage types narrower than float, vectors of elements, and conversions. Arithmetic on half and bfloat16 is done in float.
 #pragma once
 
+#include <nautilus/device/narrow_types.cuh>
 #include <nautilus/device/platform.cuh>
 
 namespace nautilus::device {
@@ -119,7 +120,8 @@ NAUTILUS_DEVICE Integer truncate(Float value) {
 
 }  // namespace detail
 
-// Converts between any two element types. From floats to integers: towards zero; out of range, signed and 64-bit types saturate and
+// Converts between any two element types. To floats of 8 and 4 bits: to nearest, without saturation where the format has infinity or NaN.
+// From floats to integers: towards zero; out of range, signed and 64-bit types saturate and
 // narrower ones keep the low bits of the 32-bit (uint32: 64-bit) result.
 template <typename To, typename From>
 NAUTILUS_DEVICE To convert(From value) {
@@ -128,6 +130,15 @@ NAUTILUS_DEVICE To convert(From value) {
         return value;
     } else if constexpr (kIsStorageFloat<From>) {
         return convert<To>(to_float(value));
+    } else if constexpr (kIsNarrowFloat<From> || kIsSame<From, float8_e8m0> || kIsNarrowInteger<From>) {
+        return convert<To>(value.value());
+    } else if constexpr (kIsNarrowFloat<To>) {
+        return To::from(static_cast<float>(value), false);
+    } else if constexpr (kIsSame<To, float8_e8m0>) {
+        return To::from(static_cast<float>(value), false, PowerRounding::kNearest);
+    } else if constexpr (kIsNarrowInteger<To>) {
+        if constexpr (kIsFloat<From>) return To::from(truncate<int32>(value));
+        else return To::from(static_cast<int32>(value));
     } else if constexpr (kIsSame<To, half>) {
         return to_half(static_cast<float>(value));
     } else if constexpr (kIsSame<To, bfloat16>) {
