@@ -40,7 +40,8 @@ _SIGNIFICAND_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _SIGNIFICAND_BITS |= {"f8e4m3fn": 4, "f8e4m3fnuz": 4, "f8e5m2": 3, "f8e5m2fnuz": 3, "f8e8m0": 1, "f4e2m1": 2}
 
 _SMALLEST_NORMAL = {"bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022, "f8e8m0": 2.0**-127}
-_SMALLEST_SUBNORMAL = {"f16": 2.0**-24, "f8e4m3fn": 2.0**-9, "f8e4m3fnuz": 2.0**-10, "f8e5m2": 2.0**-16, "f8e5m2fnuz": 2.0**-17, "f4e2m1": 0.5}
+_SMALLEST_SUBNORMAL = {"f16": 2.0**-24, "f8e4m3fn": 2.0**-9, "f8e4m3fnuz": 2.0**-10, "f8e5m2": 2.0**-16, "f8e5m2fnuz": 2.0**-17}
+_SMALLEST_SUBNORMAL |= {"f4e2m1": 0.5}
 
 FUNCTION_ULPS = 4
 """Error of an elementary function, in units in the last place of the compute type.
@@ -60,6 +61,10 @@ class Tolerance:
 
     rtol: float
     atol: float
+
+    def scaled(self, factor: float) -> Tolerance:
+        """Return it FACTOR times as wide."""
+        return Tolerance(rtol=factor * self.rtol, atol=factor * self.atol)
 
 
 EXACT = Tolerance(rtol=0.0, atol=0.0)

@@ -110,7 +110,10 @@ class Entry:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return every function of the registry for every compute type that its operator allows, and every conversion but those of `test_narrow`."""
+    """Return every function of the registry for every compute type that its operator allows, and every conversion.
+
+    Those to narrow types are in `test_narrow`.
+    """
     found: dict[str, Entry] = {}
     for name in sorted(operators()):
         operator = operators()[name]

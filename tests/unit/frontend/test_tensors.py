@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.tensors import tensor_array
-from nautilus_cli.ir.types import DTYPES, DType
+from nautilus_cli.ir.types import DTYPES, NARROW, DType
 from nautilus_cli.ops.element_types import ONNX_NUMBERS
 
 NOWHERE = ExternalData(None)
@@ -26,16 +26,23 @@ def tensor(data_type: int = TensorProto.FLOAT, dims: tuple[int, ...] = (2,), **f
 @given(data=st.data())
 def test_raw_and_typed_fields_give_what_onnx_gives(dtype: DType, data: st.DataObject) -> None:
     shape = data.draw(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3))
-    kind = np.dtype(np.float32) if dtype.name == "bf16" else dtype.numpy
-    array = data.draw(arrays.arrays(kind, shape)).astype(dtype.numpy)
+    if dtype in NARROW:
+        array = data.draw(arrays.arrays(np.uint8, shape, elements=st.integers(0, (1 << dtype.bits) - 1))).view(dtype.numpy)
+    else:
+        kind = np.dtype(np.float32) if dtype.name == "bf16" else dtype.numpy
+        array = data.draw(arrays.arrays(kind, shape)).astype(dtype.numpy)
     raw = numpy_helper.from_array(array, "t")
     assert raw.HasField("raw_data")
-    vals = array.view(np.uint16) if dtype.is_float and dtype.bits == 16 else array.view(np.uint8) if dtype.kind == "bool" else array
+    vals = array
+    if dtype.bits < 8:  # several to a byte, in typed fields too
+        vals = np.frombuffer(raw.raw_data, np.uint8)
+    elif (dtype.is_float and dtype.bits < 32) or dtype.kind == "bool":
+        vals = array.view(f"u{dtype.bytes}")
     typed = TensorProto(name="t", data_type=ONNX_NUMBERS[dtype], dims=shape)
     field = {"f32": "float_data", "f64": "double_data", "i64": "int64_data", "u32": "uint64_data", "u64": "uint64_data"}.get(
         dtype.name, "int32_data"
     )
-    getattr(typed, field).extend(vals.reshape(-1).tolist())
+    getattr(typed, field).extend(np.asarray(vals).reshape(-1).tolist())
     for proto in (raw, typed):
         found = tensor_array(proto, NOWHERE)
         assert found.dtype == dtype.numpy
@@ -67,7 +74,9 @@ def test_booleans_of_odd_bytes_are_true() -> None:
         (tensor(dims=(-2,), raw_data=bytes(8)), r"has the shape \[-2\], with a negative dimension"),
         (tensor(TensorProto.STRING, string_data=[b"a", b"b"]), "element type STRING is not supported"),
         (tensor(TensorProto.COMPLEX64), "element type COMPLEX64 is not supported.*Supported: f32"),
-        (tensor(TensorProto.FLOAT8E5M2, raw_data=b"ab"), "element type FLOAT8E5M2 is not supported"),
+        (tensor(TensorProto.FLOAT6E2M3, raw_data=b"ab"), "element type FLOAT6E2M3 is not supported"),
+        (tensor(TensorProto.INT4, (3,), raw_data=b"abc"), r"holds 3 bytes; its type i4\[3\] needs 2"),
+        (tensor(TensorProto.UINT2, (3, 3), int32_data=[1, 2]), "holds 2 elements; .* needs 3"),
         (tensor(99), "element type 99 is not supported"),
         (tensor(0), "element type UNDEFINED is not supported"),
         (tensor(segment=TensorProto.Segment(begin=0, end=1)), "is a segment of a tensor"),
