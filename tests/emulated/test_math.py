@@ -79,6 +79,7 @@ def test_every_function_of_the_registry_is_in_the_header() -> None:
     defined = set(re.findall(r"^NAUTILUS_DEVICE \S+ (\w+)\(", HEADER, re.MULTILINE)) | set(
         re.findall(r"NAUTILUS_MATH_FORWARD\((\w+),", HEADER)
     )
+    defined |= {f"{way}_{name}" for name in re.findall(r"NAUTILUS_MATH_BITS\((\w+), \w+, uint", HEADER) for way in ("bits_of", "from_bits")}
     named = {o.lowering.function for o in operators().values() if isinstance(o.lowering, Pointwise)}
     assert named <= defined
     assert {entry.function for entry in entries()} >= named

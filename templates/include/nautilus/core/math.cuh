@@ -514,5 +514,30 @@ NAUTILUS_MATH_SOURCES(NAUTILUS_MATH_POWER_CASTS)
 #undef NAUTILUS_MATH_POWER_CAST
 #undef NAUTILUS_MATH_SOURCES
 
+// The bits of a storage type, and the number that has them. Templates, so that only those which a kernel names are instantiated.
+#define NAUTILUS_MATH_BITS(name, Storage, Bits)                                                 \
+  template <class Value>                                                                       \
+  NAUTILUS_DEVICE Bits bits_of_##name(Value value) {                                            \
+    return device::bit_cast<Bits>(to_storage<Storage>(value));                                  \
+  }                                                                                            \
+  template <class Value>                                                                       \
+  NAUTILUS_DEVICE typename ComputeOf<Storage>::Type from_bits_##name(Value bits) {               \
+    static_assert(device::detail::kIsSame<Value, Bits>, "the unsigned integer of the same width"); \
+    return to_compute(device::bit_cast<Storage>(bits));                                         \
+  }
+
+NAUTILUS_MATH_BITS(f16, half, uint16)
+NAUTILUS_MATH_BITS(bf16, bfloat16, uint16)
+NAUTILUS_MATH_BITS(f32, float, uint32)
+NAUTILUS_MATH_BITS(f64, double, uint64)
+NAUTILUS_MATH_BITS(f8e4m3fn, float8_e4m3fn, uint8)
+NAUTILUS_MATH_BITS(f8e4m3fnuz, float8_e4m3fnuz, uint8)
+NAUTILUS_MATH_BITS(f8e5m2, float8_e5m2, uint8)
+NAUTILUS_MATH_BITS(f8e5m2fnuz, float8_e5m2fnuz, uint8)
+NAUTILUS_MATH_BITS(f8e8m0, float8_e8m0, uint8)
+NAUTILUS_MATH_BITS(f4e2m1, float4_e2m1, uint8)
+
+#undef NAUTILUS_MATH_BITS
+
 }  // namespace math
 }  // namespace nautilus
