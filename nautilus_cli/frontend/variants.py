@@ -115,6 +115,12 @@ def _renamed_modes(_: GraphBuilder, call: Call) -> Call:
     return replace(call, attributes={**call.attributes, "mode": names.get(mode, mode) if isinstance(mode, str) else mode})
 
 
+def _axis_operand(builder: GraphBuilder, call: Call) -> Call:
+    """DFT had its axis as an attribute, by default the one behind the batch. Source: ONNX 17, DFT-17."""
+    axis = call.attributes.get("axis", 1)
+    return call.without("axis").with_operand(2, builder.constant(np.array(axis, np.int64)))
+
+
 def _without_shift(_: GraphBuilder, call: Call) -> Call:
     """RoiAlign took corners as they are. Source: ONNX 10, RoiAlign-10."""
     return replace(call, attributes={**call.attributes, "coordinate_transformation_mode": "output_half_pixel"})
@@ -127,6 +133,7 @@ _LATER: Mapping[str, tuple[tuple[int, Variant], ...]] = MappingProxyType(
         **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), ((13, _flat_softmax),)),
         **dict.fromkeys(("BatchNormalization", "Dropout"), ((7, dropped("is_test")),)),
         **dict.fromkeys(("GRU", "LSTM", "RNN"), ((7, dropped("output_sequence")),)),  # which outputs there are says the same
+        "DFT": ((20, _axis_operand),),
         "Gemm": ((7, dropped("broadcast")),),
         "GridSample": ((20, _renamed_modes),),
         "GroupNormalization": ((21, _group_scales),),

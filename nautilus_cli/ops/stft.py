@@ -1,0 +1,146 @@
+"""STFT: Fourier transforms of windows that slide over a signal; a convolution with turning windows while they are short."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ops.checks import contents, first_of, operand, operand_count, optional_contents, optional_operand, same_dtype, shaped
+from nautilus_cli.ops.element_types import FLOATS, INDICES
+from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, matrix, transformed
+from nautilus_cli.ops.precision import stored
+from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.wide import cast, reshape, widen
+
+
+@dataclass(frozen=True, slots=True)
+class STFTAttrs:
+    """Attributes of STFT."""
+
+    onesided: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What slides.
+
+    Attributes:
+        length: of a frame.
+        step: from frame to frame.
+        frames: how many.
+        outputs: numbers of a frame's spectrum.
+    """
+
+    length: int
+    step: int
+    frames: int
+    outputs: int
+
+
+def _plan(attrs: STFTAttrs, types: Sequence[TensorType | None], constants: Sequence[np.ndarray | None]) -> _Plan:
+    """Return what slides.
+
+    Raises:
+        ModelError: shapes and numbers do not fit together, or are not known at compile time.
+    """
+    signal = first_of(types)
+    shape = signal.static
+    if len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 2)):
+        raise ModelError(f"operand 'signal' has shape {list(shape)}; the specification requires [batch, length, 1 or 2]")
+    if attrs.onesided and shape[2:] == (2,):
+        raise ModelError("onesided is 1, but operand 'signal' is complex; the specification requires a real one then")
+    given = [contents(constants, 1, "frame_step"), optional_contents(constants, types, 3, "frame_length")]
+    for array, name in zip(given, ("frame_step", "frame_length"), strict=True):
+        if array is not None and array.size != 1:
+            raise ModelError(f"operand '{name}' has shape {list(array.shape)}; the specification requires a scalar")
+    window = types[2] if len(types) > 2 else None
+    if window is not None and len(window.shape) != 1:
+        raise ModelError(f"operand 'window' has shape {list(window.static)}; the specification requires a vector")
+    length = int(given[1].reshape(())) if given[1] is not None else shape[1] if window is None else window.static[0]
+    assert given[0] is not None
+    step = int(given[0].reshape(()))
+    if step < 1 or not 1 <= length <= shape[1]:
+        raise ModelError(
+            f"frames of {length} in steps of {step} over a signal of {shape[1]}; the specification requires positive numbers, "
+            "and frames no longer than the signal"
+        )
+    shaped(window, "window", (length,))
+    return _Plan(length=length, step=step, frames=(shape[1] - length) // step + 1, outputs=length // 2 + 1 if attrs.onesided else length)
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 2, 4)
+    signal = operand(inference, 0, "signal", FLOATS)
+    operand(inference, 1, "frame_step", INDICES)
+    same_dtype(signal, optional_operand(inference, 2, "window", FLOATS), "window")
+    optional_operand(inference, 3, "frame_length", INDICES)
+    found = _plan(inference.attrs, inference.types, inference.constants)
+    return (TensorType(signal.dtype, (signal.static[0], found.frames, found.outputs, 2)),)
+
+
+def _places(found: _Plan) -> np.ndarray:
+    """Return which sample each place of each frame is, [frames, length]."""
+    return np.asarray(np.arange(found.frames)[:, None] * found.step + np.arange(found.length))
+
+
+def _evaluate(attrs: STFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    x = first_of(arrays)
+    found = _plan(attrs, [None if a is None else TensorType(dtype_of(a), a.shape) for a in arrays], arrays)
+    wide = x.astype(np.float64).reshape(*x.shape[:2], -1)
+    signal = wide[..., 0] + (1j * wide[..., 1] if wide.shape[2] == 2 else 0)
+    frames = signal[:, _places(found)]
+    if len(arrays) > 2 and arrays[2] is not None:
+        frames = frames * arrays[2].astype(np.float64)
+    result = np.fft.fft(frames)[..., : found.outputs]
+    return (stored(np.stack([result.real, result.imag], -1), x),)
+
+
+def _build(emitter: Emitter, attrs: STFTAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    x, window = first_of(operands), (*operands, None, None)[2]
+    found = _plan(attrs, [None if v is None else v.type for v in operands], [None if v is None else v.constant for v in operands])
+    batch, samples = x.type.static[:2]
+    size = x.type.static[2] if len(x.type.shape) == 3 else 1
+    signal = reshape(emitter, widen(emitter, x), (batch, samples, size))
+    turn = _as_convolution if found.length <= DIRECT_LENGTH else _by_frame
+    return (cast(emitter, turn(emitter, found, signal, window), x.type.dtype),)
+
+
+def _as_convolution(emitter: Emitter, found: _Plan, signal: Value, window: Value | None) -> Value:
+    """Each number of a spectrum is a channel; a window that is known is part of the weights before they are rounded."""
+    batch, samples, size = signal.type.static
+    dtype = signal.type.dtype.numpy
+    factors = matrix(found.length, found.outputs, found.length, is_complex=size == 2, inverse=False)
+    if window is not None and window.constant is not None:
+        factors = factors * window.constant.astype(np.float64).reshape(-1, 1, 1, 1)
+    weights = emitter.constant(factors.transpose(2, 3, 1, 0).reshape(2 * found.outputs, size, found.length).astype(dtype))
+    if window is not None and window.constant is None:
+        weights = emitter.node("Mul", [weights, widen(emitter, window)])
+    channels = emitter.node("Transpose", [signal], perm=(0, 2, 1)) if size == 2 else reshape(emitter, signal, (batch, 1, samples))
+    result = reshape(emitter, emitter.node("Conv", [channels, weights], strides=(found.step,)), (batch, found.outputs, 2, found.frames))
+    return emitter.node("Transpose", [result], perm=(0, 3, 1, 2))
+
+
+def _by_frame(emitter: Emitter, found: _Plan, signal: Value, window: Value | None) -> Value:
+    """Frames are gathered and transformed in parts."""
+    batch, _, size = signal.type.static
+    frames = emitter.node("Gather", [signal, emitter.constant(_places(found))], axis=1)
+    if window is not None:
+        frames = emitter.node("Mul", [frames, reshape(emitter, widen(emitter, window), (found.length, 1))])
+    rows = transformed(emitter, reshape(emitter, frames, (batch * found.frames, found.length, size)), inverse=False)
+    return reshape(emitter, cut(emitter, rows, 1, found.outputs), (batch, found.frames, found.outputs, 2))
+
+
+OPERATOR = Operator(
+    name="STFT",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=Decompose(_build),
+    source="ONNX 28, STFT-17",
+    attributes=STFTAttrs,
+    since=17,
+)
