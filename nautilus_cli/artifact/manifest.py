@@ -16,8 +16,10 @@ from typing import Any
 
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.errors import FileError, InternalError
+from nautilus_cli.ir.dims import Symbolic, upper
 from nautilus_cli.ir.types import DType
 from nautilus_cli.lowering.plan import Buffer, Kernel, Launch, Plan, Port, Weight
+from nautilus_cli.lowering.ranges import dimensions
 
 SCHEMA = 1
 
@@ -51,6 +53,8 @@ def _plain(value: object) -> Any:
     """Return VALUE as JSON knows it."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, Symbolic):
+        return str(value)
     if isinstance(value, DType):
         return str(value)
     if isinstance(value, Enum):
@@ -65,7 +69,7 @@ def _plain(value: object) -> Any:
 
 
 def _port(port: Port) -> dict[str, Any]:
-    return {"dtype": str(port.dtype), "name": port.name, "shape": list(port.shape)}
+    return {"dtype": str(port.dtype), "name": port.name, "shape": _plain(port.shape)}
 
 
 def _kernel(kernel: Kernel, symbol: str) -> dict[str, Any]:
@@ -83,16 +87,22 @@ def _kernel(kernel: Kernel, symbol: str) -> dict[str, Any]:
 
 def _launch(launch: Launch, plan: Plan) -> dict[str, Any]:
     return {
-        "grid": list(plan.kernels[launch.kernel].geometry.grid),
+        "grid": _plain(plan.kernels[launch.kernel].geometry.grid),
         "kernel": launch.kernel,
         "nodes": list(launch.origin),
         "note": launch.note,
-        "words": [[w.kind, w.index, w.value] for w in launch.words],
+        "words": [[w.kind, w.index, _plain(w.value)] for w in launch.words],
     }
 
 
 def _buffer(buffer: Buffer) -> dict[str, Any]:
-    return {"bytes": buffer.bytes, "first": buffer.first, "last": buffer.last, "offset": buffer.offset, "tensor": buffer.tensor}
+    return {
+        "bytes": _plain(buffer.bytes),
+        "first": buffer.first,
+        "last": buffer.last,
+        "offset": _plain(buffer.offset),
+        "tensor": buffer.tensor,
+    }
 
 
 def _weight(weight: Weight) -> dict[str, Any]:
@@ -102,7 +112,7 @@ def _weight(weight: Weight) -> dict[str, Any]:
 def _target(variant: Variant) -> dict[str, Any]:
     plan = variant.plan
     return {
-        "arena_bytes": plan.arena_bytes,
+        "arena_bytes": upper(plan.arena_bytes),
         "buffers": [_buffer(b) for b in plan.buffers],
         "code_bytes": sum(len(image.data) for image in variant.images),
         "kernels": [_kernel(k, s) for k, s in zip(plan.kernels, variant.symbols, strict=True)],
@@ -135,6 +145,9 @@ def build(
     content = {
         **_target(variants[0]),
         "bindings": dict(bindings),
+        "dimensions": [
+            {"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in dimensions((plan.inputs, plan.outputs))
+        ],
         "inputs": [_port(p) for p in plan.inputs],
         "model_sha256": model_digest.hex(),
         "more_targets": [_target(v) for v in variants[1:]],

@@ -1,6 +1,7 @@
 """A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
 
-    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps | code | weights | trailer
+    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches
+           | code | weights | trailer
 
 Little endian; offsets count from the start of the payload. Weights may lie in a file beside the library instead (`weights_file.py`).
 """
@@ -12,21 +13,24 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Protocol
 
 import numpy as np
 
 from nautilus_cli.artifact.abi import DTYPE_CODES
+from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Patched, SizeTable
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 2
+PAYLOAD_VERSION = 3
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ20Q6I32s32s32s32s")
+HEADER = struct.Struct("<8sIIQIIQ26Q6I32s32s32s32s")
 VARIANT = struct.Struct("<12IQ")
 IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ")
@@ -37,6 +41,9 @@ WORD = struct.Struct("<2IQ")
 
 _HEADER_CRC_OFFSET = 24
 _CUBIN, _EMULATED = 0, 1
+OPEN = -1
+"""In place of a dimension that is known only when the model runs."""
+
 WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5}
 
 MAP_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 7, "tf32": 11}
@@ -148,16 +155,18 @@ class _Tables:
     kernels: list[bytes] = field(default_factory=list)
     launches: list[bytes] = field(default_factory=list)
     words: list[bytes] = field(default_factory=list)
+    sizes: SizeTable = field(default_factory=SizeTable)
     strings: _Strings = field(default_factory=_Strings)
     maps: list[bytes] = field(default_factory=list)
 
     def add_port(self, port: Port) -> None:
-        elements = int(np.prod(port.shape, dtype=np.int64))
-        row = PORT.pack(
-            self.strings.add(port.name), DTYPE_CODES[port.dtype.name], len(port.shape), len(self.dims), elements * port.dtype.bytes
-        )
+        size = prod(port.shape) * port.dtype.bytes
+        for number, dim in enumerate(port.shape):
+            self.sizes.patch(Patched.DIMENSION, len(self.ports), number, dim)
+        self.sizes.patch(Patched.BYTES, len(self.ports), 0, size)
+        row = PORT.pack(self.strings.add(port.name), DTYPE_CODES[port.dtype.name], len(port.shape), len(self.dims), upper(size))
         self.ports.append(row)
-        self.dims.extend(port.shape)
+        self.dims.extend(OPEN if is_symbolic(dim) else dim for dim in port.shape)
 
     def add_kernel(self, symbol: str, kernel: Kernel, image: int) -> None:
         row = (self.strings.add(symbol), kernel.geometry.smem_bytes, image, len(self.maps), len(kernel.maps), 0)
@@ -177,13 +186,17 @@ class _Tables:
         wanted = kernel.request.pointers + kernel.request.scalars
         if len(launch.words) != wanted:
             raise InternalError(f"a launch of a {kernel.request.family} kernel has {len(launch.words)} words; the kernel takes {wanted}")
-        fields = (launch.kernel, *geometry.grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), 0, 0)
+        grid = tuple(map(upper, geometry.grid))
+        for number, blocks in enumerate(geometry.grid):
+            self.sizes.patch(Patched.GRID, len(self.launches), number, blocks)
+        fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), 0, 0)
         self.launches.append(LAUNCH.pack(*fields))
         ports = {"input": len(plan.inputs), "output": len(plan.outputs)}
         for word in launch.words:
             if word.kind not in WORD_KINDS or word.index >= ports.get(word.kind, word.index + 1):
                 raise InternalError(f"a launch has the word {word}, which names nothing")
-            self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, word.value % 2**64))
+            self.sizes.patch(Patched.WORD, len(self.words), 0, word.value)
+            self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, 0 if is_symbolic(word.value) else word.value % 2**64))
 
     def add_variant(self, variant: Variant, code_offsets: Sequence[int]) -> None:
         plan, target = variant.plan, variant.target
@@ -206,8 +219,9 @@ class _Tables:
             len(plan.kernels),
             len(self.launches),
             len(plan.launches),
-            plan.arena_bytes,
+            upper(plan.arena_bytes),
         )
+        self.sizes.patch(Patched.ARENA, len(self.variants), 0, plan.arena_bytes)
         self.variants.append(row)
         for image, offset in zip(variant.images, code_offsets, strict=True):
             self.images.append(IMAGE.pack(offset, len(image.data), zlib.crc32(image.data), 0))
@@ -219,9 +233,12 @@ class _Tables:
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""
         dims = struct.pack(f"<{len(self.dims)}q", *self.dims)
+        symbols = [SYMBOL.pack(self.strings.add(s.name), 0, s.low, s.high, s.divisor) for s in self.sizes.symbols]
+        sizes = [SIZE.pack(*row) for row in self.sizes.rows]
+        patches = [PATCH.pack(*patch) for patch in self.sizes.patches]
         strings = [bytes(self.strings.data)]
-        rows = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words, strings, self.maps)
-        return tuple(b"".join(r) for r in rows)
+        plans = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words)
+        return tuple(b"".join(rows) for rows in (*plans, strings, self.maps, symbols, sizes, patches))
 
 
 def _padding(position: int, align: int) -> bytes:

@@ -18,6 +18,9 @@ from nautilus_cli.ir.types import dtype_of
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.model import Tensor
 
+OPEN = -1
+"""A dimension of a tensor of which the library knows the size only when it runs."""
+
 LEGACY_STREAM = 1
 """How DLPack and the CUDA array interface name the legacy default stream, which the driver calls 0."""
 
@@ -156,11 +159,11 @@ def check(tensor: Tensor, found: View, where: str) -> None:
     name = tensor.type.name
     if found.type != name and not (name == "bf16" and found.type == "u16"):
         raise UsageError(f"the element type is {found.type}; the model wants {name}", where=where, hint=f"Convert it to {tensor.dtype}.")
-    if found.shape != tensor.shape:
+    if len(found.shape) != len(tensor.shape) or any(d not in (OPEN, size) for size, d in zip(found.shape, tensor.shape, strict=True)):
         raise UsageError(f"the shape is {_shape(found.shape)}; the model wants {_shape(tensor.shape)}", where=where)
     if not found.is_dense:
         raise UsageError("the tensor is not dense in row-major order", where=where, hint="Pass a contiguous copy of it.")
 
 
 def _shape(shape: Sequence[int]) -> str:
-    return "x".join(str(d) for d in shape) if shape else "that of a scalar"
+    return "x".join("?" if d == OPEN else str(d) for d in shape) if shape else "that of a scalar"

@@ -86,7 +86,14 @@ class ModelInfoStruct(Sized):
         ("plan_digest", c_char_p),
         ("weights_digest", c_char_p),
         ("version", c_char_p),
+        ("dimension_count", c_size_t),
     ]
+
+
+class DimensionStruct(Sized):
+    """nautilus_dimension."""
+
+    _fields_: ClassVar[Any] = [("name", c_char_p), ("low", c_int64), ("high", c_int64), ("divisor", c_int64)]
 
 
 class ContextOptionsStruct(Sized):
@@ -102,8 +109,11 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "nautilus_model_describe": (c_void_p, POINTER(ModelInfoStruct)),
     "nautilus_input": (c_void_p, c_size_t, POINTER(TensorStruct)),
     "nautilus_output": (c_void_p, c_size_t, POINTER(TensorStruct)),
+    "nautilus_dimension_describe": (c_void_p, c_size_t, POINTER(DimensionStruct)),
+    "nautilus_shapes": (c_void_p, POINTER(POINTER(c_int64)), POINTER(POINTER(c_int64)), POINTER(c_size_t)),
     "nautilus_model_emulator": (c_void_p, POINTER(EmulatorOptionsStruct)),
     "nautilus_context_create": (c_void_p, POINTER(ContextOptionsStruct), POINTER(c_void_p)),
+    "nautilus_context_reshape": (c_void_p, POINTER(POINTER(c_int64))),
     "nautilus_context_destroy": (c_void_p,),
     "nautilus_run": (c_void_p, POINTER(c_void_p), POINTER(c_void_p), c_void_p),
     "nautilus_synchronize": (c_void_p, c_void_p),

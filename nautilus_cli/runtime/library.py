@@ -12,10 +12,10 @@ import numpy as np
 
 from nautilus_cli.artifact.abi import LaunchMode, Place
 from nautilus_cli.errors import UsageError, nearest
-from nautilus_cli.runtime.arrays import LEGACY_STREAM, View, check, dense_host_array, view
+from nautilus_cli.runtime.arrays import LEGACY_STREAM, OPEN, View, check, dense_host_array, view
 from nautilus_cli.runtime.binding import Binding
 from nautilus_cli.runtime.device_array import DeviceArray
-from nautilus_cli.runtime.model import Context, EmulatorOptions, Model, ModelInfo, Tensor
+from nautilus_cli.runtime.model import Context, Dimension, EmulatorOptions, Model, ModelInfo, Tensor
 
 
 def load(
@@ -93,6 +93,11 @@ class Library:
         return self.model.outputs
 
     @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions whose sizes are known only when the model runs."""
+        return self.model.dimensions
+
+    @property
     def info(self) -> ModelInfo:
         """Target, device, sizes and digests."""
         return self.model.info
@@ -140,7 +145,10 @@ class Library:
         for tensor in self.inputs:
             check(tensor, views[tensor.name], f"input '{tensor.name}'")
         with self.model.borrow_context() as context:
-            for tensor in self.outputs:
+            shapes = [views[t.name].shape for t in self.inputs]
+            if self.model.dimensions:
+                context.reshape(shapes)
+            for tensor in self.model.outputs_for(shapes):
                 if tensor.name not in results:
                     made = self._allocate(tensor, context, is_host=is_host, stream=number)
                     results[tensor.name], targets[tensor.name] = made, view(made, f"output '{tensor.name}'", -1)
@@ -237,7 +245,7 @@ def _check_output(tensor: Tensor, target: View) -> None:
 
 
 def _list(tensors: Sequence[Tensor]) -> str:
-    return ", ".join(f"{t.name}: {t.type}[{', '.join(map(str, t.shape))}]" for t in tensors) or "none"
+    return ", ".join(f"{t.name}: {t.type}[{', '.join('?' if d == OPEN else str(d) for d in t.shape)}]" for t in tensors) or "none"
 
 
 def _stream(stream: Any) -> int:

@@ -6,9 +6,11 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import byref, c_float, c_void_p, pointer
-from dataclasses import dataclass
+from ctypes import POINTER, byref, c_float, c_int64, c_size_t, c_void_p, cast, pointer
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from nautilus_cli.ir.types import DTYPES, DType
 from nautilus_cli.runtime.binding import (
     Binding,
     ContextOptionsStruct,
+    DimensionStruct,
     EmulatorOptionsStruct,
     ModelInfoStruct,
     ModelOptionsStruct,
@@ -59,9 +62,9 @@ class Tensor:
     Attributes:
         name: as in the ONNX model.
         dtype: its numpy type.
-        shape: its static shape.
+        shape: its shape; -1 where a dimension is open.
         type: its element type as Nautilus names it.
-        bytes: of the dense tensor.
+        bytes: of the dense tensor, at its largest.
     """
 
     name: str
@@ -69,6 +72,23 @@ class Tensor:
     shape: tuple[int, ...]
     type: DType
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """A dimension whose size is known only when the model runs.
+
+    Attributes:
+        name: as the model calls it, or an input's name and a number.
+        low: its smallest size.
+        high: its largest size.
+        divisor: of every size.
+    """
+
+    name: str
+    low: int
+    high: int
+    divisor: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +101,7 @@ class ModelInfo:
         is_emulated: whether it runs on the CPU.
         driver_version: (major, minor).
         launch_count: kernels launched in one run.
-        workspace_bytes: device memory of one context beside inputs and outputs.
+        workspace_bytes: device memory of one context beside inputs and outputs, at most.
         weight_bytes: device memory of the weights.
         model_sha256, manifest_sha256, plan_sha256, weights_sha256: in hexadecimal.
         version: of the Nautilus that made the library.
@@ -116,6 +136,10 @@ class Context:
         self._binding = binding
         self.handle = handle
 
+    def reshape(self, shapes: Sequence[Sequence[int]]) -> None:
+        """Set the shapes of the inputs for the runs to come; raises UsageError where the library was not compiled for them."""
+        self._binding.call("context_reshape", self.handle, _shapes(shapes))
+
     def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
         """Enqueue a run with device addresses."""
         self._binding.call("run", self.handle, _addresses(inputs), _addresses(outputs), stream)
@@ -143,6 +167,12 @@ class Context:
 
 def _addresses(pointers: Sequence[int]) -> object:
     return (c_void_p * max(len(pointers), 1))(*pointers)
+
+
+def _shapes(shapes: Sequence[Sequence[int]]) -> Any:
+    """Return arrays of numbers, one a tensor, for C to read or to write."""
+    numbers = [(c_int64 * max(len(shape), 1))(*shape) for shape in shapes]
+    return (POINTER(c_int64) * max(len(numbers), 1))(*(cast(n, POINTER(c_int64)) for n in numbers))
 
 
 class Model:
@@ -182,6 +212,7 @@ class Model:
         self.info = _info(info)
         self.inputs = tuple(self._tensor("input", i) for i in range(info.input_count))
         self.outputs = tuple(self._tensor("output", i) for i in range(info.output_count))
+        self.dimensions = tuple(self._dimension(i) for i in range(info.dimension_count))
 
     def _tensor(self, kind: str, index: int) -> Tensor:
         tensor = TensorStruct()
@@ -189,6 +220,37 @@ class Model:
         dtype = _DTYPE_OF_CODE[tensor.dtype]
         shape = tuple(tensor.shape[: tensor.rank])
         return Tensor(name=tensor.name.decode(), dtype=_numpy_dtype(dtype), shape=shape, type=dtype, bytes=tensor.bytes)
+
+    def _dimension(self, index: int) -> Dimension:
+        found = DimensionStruct()
+        self.binding.call("dimension_describe", self.handle, index, byref(found))
+        return Dimension(name=found.name.decode(), low=found.low, high=found.high, divisor=found.divisor)
+
+    def outputs_for(self, shapes: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
+        """Return the outputs as they are for these shapes of the inputs.
+
+        Raises:
+            UsageError: the library was not compiled for them.
+        """
+        if not self.dimensions:
+            return self.outputs
+        found = _shapes([t.shape for t in self.outputs])
+        self.binding.call("shapes", self.handle, _shapes(shapes), found, None)
+        sized = []
+        for tensor, numbers in zip(self.outputs, found, strict=False):
+            shape = tuple(numbers[: len(tensor.shape)])
+            sized.append(replace(tensor, shape=shape, bytes=prod(shape) * tensor.type.bytes))
+        return tuple(sized)
+
+    def workspace_bytes_for(self, shapes: Sequence[Sequence[int]]) -> int:
+        """Return the device memory that one context needs beside inputs and outputs for these shapes of the inputs.
+
+        Raises:
+            UsageError: the library was not compiled for them.
+        """
+        size = c_size_t()
+        self.binding.call("shapes", self.handle, _shapes(shapes), None, byref(size))
+        return size.value
 
     def create_context(self, *, launch: LaunchMode | None = None, workspace: tuple[int, int] | None = None) -> Context:
         """Return a context of its own, to be destroyed by the caller.

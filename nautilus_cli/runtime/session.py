@@ -64,7 +64,7 @@ class Session:
         Raises:
             UsageError: an input is missing or not what the model wants.
         """
-        addresses, owners = [], []
+        addresses, owners, shapes = [], [], []
         for tensor in self.library.inputs:
             if tensor.name not in inputs:
                 raise UsageError(f"missing input '{tensor.name}'", where=str(self.library.path))
@@ -72,7 +72,10 @@ class Session:
             check(tensor, found, f"input '{tensor.name}'")
             addresses.append(found.address)
             owners.append(found.owner)
-        results = {t.name: np.empty(t.shape, t.dtype) for t in self.library.outputs}
+            shapes.append(found.shape)
+        if self.library.dimensions:
+            self._context.reshape(shapes)
+        results = {t.name: np.empty(t.shape, t.dtype) for t in self.library.model.outputs_for(shapes)}
         places = [array.ctypes.data for array in results.values()]
 
         def run(_: object = owners) -> dict[str, np.ndarray]:  # the default keeps the inputs as long as the function lives

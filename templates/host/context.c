@@ -50,40 +50,49 @@ static nautilus_status allocate_tables(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
+static nautilus_status too_small(const nautilus_context *context, size_t needed) {
+  return error_set(NAUTILUS_INVALID_ARGUMENT, "the workspace has %zu bytes; the model needs %zu%s", context->workspace_bytes, needed,
+                   shapes_are_open(context->model) ? " for these shapes" : "");
+}
+
 static nautilus_status take_workspace(nautilus_context *context, const nautilus_context_options *options) {
-  size_t needed = context->model->place.variant->arena_bytes;
+  size_t needed = context->shapes.arena_bytes;
   if (options->workspace == NULL) {
+    context->owns_workspace = 1;
     if (needed == 0)
       return NAUTILUS_OK;
     TRY(model_allocate(context->model, needed, "the workspace of a context", &context->workspace));
-    context->owns_workspace = 1;
+    context->workspace_bytes = needed;
     return NAUTILUS_OK;
   }
+  context->workspace_bytes = options->workspace_bytes;
   context->workspace = (cu_pointer)(uintptr_t)options->workspace;
   if (context->workspace % NAUTILUS_WORKSPACE_ALIGNMENT != 0)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "the workspace %p is not aligned to %d bytes", options->workspace,
                      NAUTILUS_WORKSPACE_ALIGNMENT);
-  if (options->workspace_bytes < needed)
-    return error_set(NAUTILUS_INVALID_ARGUMENT, "the workspace has %zu bytes; the model needs %zu", options->workspace_bytes, needed);
-  return NAUTILUS_OK;
+  return options->workspace_bytes < needed ? too_small(context, needed) : NAUTILUS_OK;
 }
 
 /* One block for all inputs and outputs, zeroed: zero is a valid index everywhere, so nautilus_time can run on it. */
-static nautilus_status allocate_staging(nautilus_context *context) {
-  const nautilus_model *model = context->model;
-  size_t bytes = 0;
-  for (size_t i = 0; i < model->port_count; i++)
-    bytes += round_up(model->payload.ports[i].bytes);
-  if (bytes == 0)
-    bytes = STAGING_ALIGNMENT;
-  TRY(model_allocate(model, bytes, "the input and output buffers of a context", &context->staging_block));
-  TRY_DRIVER(&model->place.driver, cuMemsetD8Async(context->staging_block, 0, bytes, context->stream), "clearing the input buffers");
-  bytes = 0;
-  for (size_t i = 0; i < model->port_count; i++) {
-    context->staging[i] = context->staging_block + bytes;
-    bytes += round_up(model->payload.ports[i].bytes);
-  }
+static nautilus_status allocate_staging(nautilus_context *context, size_t bytes, cu_pointer *block) {
+  TRY(model_allocate(context->model, bytes, "the input and output buffers of a context", block));
+  TRY_DRIVER(&context->model->place.driver, cuMemsetD8Async(*block, 0, bytes, context->stream), "clearing the input buffers");
   return NAUTILUS_OK;
+}
+
+static size_t staging_bytes(const nautilus_context *context, const struct shapes *shapes) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < context->model->port_count; i++)
+    bytes += round_up(shapes->port_bytes[i]);
+  return bytes ? bytes : STAGING_ALIGNMENT;
+}
+
+static void place_staging(nautilus_context *context) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < context->model->port_count; i++) {
+    context->staging[i] = context->staging_block + bytes;
+    bytes += round_up(context->shapes.port_bytes[i]);
+  }
 }
 
 static nautilus_status allocate_flag(nautilus_context *context) {
@@ -97,21 +106,23 @@ static nautilus_status allocate_flag(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-static unsigned long long first_value(const nautilus_context *context, const struct payload_word *word) {
+static unsigned long long first_value(const nautilus_context *context, size_t index) {
   const nautilus_model *model = context->model;
+  const struct payload_word *word = &model->payload.words[index];
+  uint64_t value = context->shapes.word_values[index];
   switch (word->kind) {
   case WORD_INPUT:
-    return context->bound[word->index] + word->value;
+    return context->bound[word->index] + value;
   case WORD_OUTPUT:
-    return context->bound[model->payload.header->input_count + word->index] + word->value;
+    return context->bound[model->payload.header->input_count + word->index] + value;
   case WORD_ARENA:
-    return context->workspace + word->value;
+    return context->workspace + value;
   case WORD_WEIGHTS:
-    return model->weights + word->value;
+    return model->weights + value;
   case WORD_STATUS:
     return context->flag_device;
   default:
-    return word->value;
+    return value;
   }
 }
 
@@ -152,7 +163,7 @@ static nautilus_status fill_arguments(nautilus_context *context) {
     context->argument_first[i] = next;
     next += block_words(context, i);
     for (uint32_t j = 0; j < model->launches[i].word_count; j++)
-      context_words(context, i)[j] = first_value(context, &model->payload.words[model->launches[i].word_first + j]);
+      context_words(context, i)[j] = first_value(context, (size_t)model->launches[i].word_first + j);
     TRY(context_encode(context, i));
   }
   return NAUTILUS_OK;
@@ -164,7 +175,7 @@ cu_kernel_node_params context_parameters(const nautilus_context *context, size_t
   memset(&parameters, 0, sizeof parameters);
   *pointer = context->arguments + context->argument_first[index];
   parameters.function = context->model->functions[launch->kernel];
-  memcpy(parameters.grid, launch->grid, sizeof parameters.grid);
+  memcpy(parameters.grid, context->shapes.grids[index], sizeof parameters.grid);
   memcpy(parameters.block, launch->block, sizeof parameters.block);
   parameters.shared_bytes = launch->shared_bytes;
   parameters.parameters = pointer;
@@ -191,11 +202,16 @@ static nautilus_status build_graph(nautilus_context *context) {
 static nautilus_status build(nautilus_context *context, const nautilus_context_options *options) {
   const struct driver *driver = &context->model->place.driver;
   TRY(allocate_tables(context));
+  TRY(shapes_create(context->model, &context->shapes));
+  TRY(shapes_create(context->model, &context->next));
   TRY_DRIVER(driver, cuStreamCreate(&context->stream, CU_STREAM_FLAG_NON_BLOCKING), "creating a stream");
   TRY(take_workspace(context, options));
   TRY(allocate_flag(context));
-  if (!options->device_only)
-    TRY(allocate_staging(context));
+  if (!options->device_only) {
+    context->staging_bytes = staging_bytes(context, &context->shapes);
+    TRY(allocate_staging(context, context->staging_bytes, &context->staging_block));
+    place_staging(context);
+  }
   TRY(fill_arguments(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH)
     TRY(build_graph(context));
@@ -219,7 +235,7 @@ static void dispose(nautilus_context *context) {
       api->cuEventDestroy(context->done);
     if (context->staging_block != 0)
       api->cuMemFree(context->staging_block);
-    if (context->owns_workspace)
+    if (context->owns_workspace && context->workspace != 0)
       api->cuMemFree(context->workspace);
     if (context->flag != NULL)
       api->cuMemFreeHost((void *)(uintptr_t)context->flag);
@@ -227,6 +243,8 @@ static void dispose(nautilus_context *context) {
       api->cuStreamDestroy(context->stream);
     model_leave(context->model);
   }
+  shapes_destroy(&context->shapes);
+  shapes_destroy(&context->next);
   free(context->arguments);
   free(context->argument_first);
   free(context->bound);
@@ -250,7 +268,8 @@ nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_co
   if (made == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   made->model = model;
-  made->launch_mode = (nautilus_launch)chosen.launch;
+  /* A graph holds grids and sizes: where those change between runs, kernels are launched one by one. */
+  made->launch_mode = shapes_are_open(model) ? NAUTILUS_LAUNCH_STREAM : (nautilus_launch)chosen.launch;
   nautilus_status status = model_enter(model);
   if (status == NAUTILUS_OK) {
     status = build(made, &chosen);
@@ -263,6 +282,72 @@ nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_co
   __atomic_add_fetch(&model->context_count, 1, __ATOMIC_RELEASE);
   *context = made;
   return NAUTILUS_OK;
+}
+
+/* Waits for the runs so far: what they use is about to be freed. */
+static nautilus_status finish_runs(nautilus_context *context) {
+  const struct driver *driver = &context->model->place.driver;
+  if (context->has_run)
+    TRY_DRIVER(driver, cuEventSynchronize(context->done), "waiting for the last run");
+  TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "waiting for the last run");
+  return NAUTILUS_OK;
+}
+
+/* Gets the memory that the next shapes need beyond what there is; without it nothing changes. */
+static nautilus_status grow(nautilus_context *context) {
+  const struct nautilus_driver *api = &context->model->place.driver.api;
+  size_t staged = context->staging_block != 0 ? staging_bytes(context, &context->next) : 0;
+  cu_pointer workspace = 0, staging = 0;
+  if (context->next.arena_bytes <= context->workspace_bytes && staged <= context->staging_bytes)
+    return NAUTILUS_OK;
+  if (context->next.arena_bytes > context->workspace_bytes) {
+    if (!context->owns_workspace)
+      return too_small(context, context->next.arena_bytes);
+    TRY(model_allocate(context->model, context->next.arena_bytes, "the workspace of a context", &workspace));
+  }
+  nautilus_status status = staged > context->staging_bytes ? allocate_staging(context, staged, &staging) : NAUTILUS_OK;
+  if (status == NAUTILUS_OK)
+    status = finish_runs(context);
+  if (status != NAUTILUS_OK) {
+    if (workspace != 0)
+      api->cuMemFree(workspace);
+    if (staging != 0)
+      api->cuMemFree(staging);
+    return status;
+  }
+  if (workspace != 0) {
+    if (context->workspace != 0)
+      api->cuMemFree(context->workspace);
+    context->workspace = workspace;
+    context->workspace_bytes = context->next.arena_bytes;
+  }
+  if (staging != 0) {
+    api->cuMemFree(context->staging_block);
+    context->staging_block = staging;
+    context->staging_bytes = staged;
+  }
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs) {
+  if (context == NULL || (inputs == NULL && context->model->payload.header->input_count > 0))
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_context_reshape: the context or the shapes of the inputs are NULL");
+  const struct payload *payload = &context->model->payload;
+  TRY(shapes_work_out(context->model, inputs, &context->next));
+  if (memcmp(context->next.symbols, context->shapes.symbols, payload->symbol_count * sizeof *context->next.symbols) == 0)
+    return NAUTILUS_OK;
+  TRY(model_enter(context->model));
+  nautilus_status status = grow(context);
+  if (status == NAUTILUS_OK) {
+    struct shapes old = context->shapes;
+    context->shapes = context->next;
+    context->next = old;
+    if (context->staging_block != 0)
+      place_staging(context);
+    status = fill_arguments(context);
+  }
+  model_leave(context->model);
+  return status;
 }
 
 nautilus_status nautilus_context_destroy(nautilus_context *context) {

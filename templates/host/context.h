@@ -2,15 +2,19 @@
 #ifndef NAUTILUS_HOST_CONTEXT_H
 #define NAUTILUS_HOST_CONTEXT_H
 
-#include "model.h"
+#include "shapes.h"
 
 struct nautilus_context {
   nautilus_model *model;
   nautilus_launch launch_mode;
   cu_stream stream; /* its own */
+  struct shapes shapes; /* of the runs to come */
+  struct shapes next;   /* where those of the next change are worked out */
   cu_pointer workspace;
+  size_t workspace_bytes;
   int owns_workspace;
   cu_pointer staging_block; /* device buffers of host runs; 0 where the context is device-only */
+  size_t staging_bytes;
   cu_pointer *staging;      /* one address a port */
   volatile uint32_t *flag;  /* host-mapped: a kernel that meets an index out of range stores 1 */
   cu_pointer flag_device;

@@ -47,6 +47,7 @@ nautilus_status nautilus_model_describe(const nautilus_model *model, nautilus_mo
   filled.plan_digest = model->digests[2];
   filled.weights_digest = model->digests[3];
   filled.version = model->payload.strings + header->producer;
+  filled.dimension_count = model->payload.symbol_count;
   return struct_write(info, &filled, sizeof filled, "nautilus_model_info");
 }
 
@@ -62,6 +63,16 @@ static nautilus_status describe_port(const nautilus_model *model, size_t first, 
                             model->payload.dims + port->dim_first,
                             (size_t)port->bytes};
   return struct_write(tensor, &filled, sizeof filled, "nautilus_tensor");
+}
+
+nautilus_status nautilus_dimension_describe(const nautilus_model *model, size_t index, nautilus_dimension *dimension) {
+  if (model == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_dimension_describe: the model is NULL");
+  if (index >= model->payload.symbol_count)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "there is no dimension %zu: the model has %zu", index, model->payload.symbol_count);
+  const struct payload_symbol *symbol = &model->payload.symbols[index];
+  nautilus_dimension filled = {sizeof filled, model->payload.strings + symbol->name, symbol->low, symbol->high, symbol->divisor};
+  return struct_write(dimension, &filled, sizeof filled, "nautilus_dimension");
 }
 
 nautilus_status nautilus_input(const nautilus_model *model, size_t index, nautilus_tensor *tensor) {

@@ -98,6 +98,46 @@ static nautilus_status check(const struct payload_header *header, uint64_t bytes
   return NAUTILUS_OK;
 }
 
+/* Whether a patch names a place and a row that are there. */
+static int is_patch(const struct payload *payload, const struct payload_patch *patch) {
+  const struct payload_header *header = payload->header;
+  uint32_t fields = patch->kind == PATCH_GRID ? 3 : 1;
+  size_t targets = header->ports.bytes / sizeof *payload->ports;
+  if (patch->kind == PATCH_GRID)
+    targets = header->launches.bytes / sizeof *payload->launches;
+  else if (patch->kind == PATCH_WORD)
+    targets = payload->word_count;
+  else if (patch->kind == PATCH_ARENA)
+    targets = payload->variant_count;
+  else if (patch->kind >= PATCH_KINDS)
+    return 0;
+  if (patch->target >= targets || patch->size >= payload->size_count)
+    return 0;
+  if (patch->kind == PATCH_DIMENSION)
+    fields = payload->ports[patch->target].rank;
+  return patch->field < fields;
+}
+
+static nautilus_status check_sizes(const struct payload *payload) {
+  for (size_t i = 0; i < payload->symbol_count; i++)
+    if (payload->symbols[i].divisor < 1 || payload->symbols[i].low < 0 || payload->symbols[i].name >= payload->header->strings.bytes)
+      return bad_library("is damaged: a dimension of it has no sizes");
+  for (size_t i = 0; i < payload->size_count; i++) {
+    const struct payload_size *size = &payload->sizes[i];
+    int is_leaf = size->operation == SIZE_CONSTANT || size->operation == SIZE_SYMBOL;
+    if (size->operation >= SIZE_OPERATIONS || (size->operation == SIZE_SYMBOL && size->left >= payload->symbol_count) ||
+        (!is_leaf && (size->left >= i || size->right < 0 || (uint64_t)size->right >= i)))
+      return bad_library("is damaged: a size that it works out is made of nothing");
+  }
+  for (size_t i = 0; i < payload->header->ports.bytes / sizeof *payload->ports; i++)
+    if (payload->ports[i].dim_first > payload->dim_count || payload->ports[i].rank > payload->dim_count - payload->ports[i].dim_first)
+      return bad_library("is damaged: a shape lies outside its table");
+  for (size_t i = 0; i < payload->patch_count; i++)
+    if (!is_patch(payload, &payload->patches[i]))
+      return bad_library("is damaged: a size that it works out has no place");
+  return NAUTILUS_OK;
+}
+
 nautilus_status payload_open(struct payload *payload) {
   /* Volatile: the payload lies beyond every object that the compiler knows of. */
   volatile uintptr_t address = (uintptr_t)&nautilus_payload_descriptor + (uintptr_t)nautilus_payload_descriptor.offset;
@@ -117,8 +157,16 @@ nautilus_status payload_open(struct payload *payload) {
   payload->launches = (const struct payload_launch *)(base + header->launches.offset);
   payload->words = (const struct payload_word *)(base + header->words.offset);
   payload->strings = base + header->strings.offset;
+  payload->symbols = (const struct payload_symbol *)(base + header->symbols.offset);
+  payload->sizes = (const struct payload_size *)(base + header->sizes.offset);
+  payload->patches = (const struct payload_patch *)(base + header->patches.offset);
+  payload->dim_count = header->dims.bytes / sizeof *payload->dims;
+  payload->word_count = header->words.bytes / sizeof *payload->words;
+  payload->symbol_count = header->symbols.bytes / sizeof *payload->symbols;
+  payload->size_count = header->sizes.bytes / sizeof *payload->sizes;
+  payload->patch_count = header->patches.bytes / sizeof *payload->patches;
   payload->maps = (const struct payload_map *)(base + header->maps.offset);
-  return NAUTILUS_OK;
+  return check_sizes(payload);
 }
 
 nautilus_status payload_check_code(const struct payload *payload, const struct payload_variant *variant) {

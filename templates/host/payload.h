@@ -1,6 +1,7 @@
 /* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
  *
- *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps | code | weights | "NAUTEND\0"
+ *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches
+ *          | code | weights | "NAUTEND\0"
  *
  * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
  * aligned (weights may lie in a file of their own: weights.h); a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
@@ -11,8 +12,8 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 2
-#define PAYLOAD_TABLES 9
+#define PAYLOAD_VERSION 3
+#define PAYLOAD_TABLES 12
 #define PAYLOAD_MAP_RANK 5
 
 struct payload_section {
@@ -28,7 +29,7 @@ struct payload_header {
   uint32_t header_crc;     /* CRC-32 of the header while this field is zero */
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
-  struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps; /* PAYLOAD_TABLES of them */
+  struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps, symbols, sizes, patches; /* PAYLOAD_TABLES */
   struct payload_section weights; /* in the payload, or in the file of weights */
   uint32_t input_count;    /* the first ports; the outputs follow */
   uint32_t output_count;
@@ -109,6 +110,33 @@ struct payload_word {
   uint64_t value; /* byte offset, or the integer */
 };
 
+/* A dimension that is known only when the model runs. */
+struct payload_symbol {
+  uint32_t name; /* string */
+  uint32_t reserved;
+  int64_t low, high; /* its sizes */
+  int64_t divisor;   /* of all of them */
+};
+
+enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SIZE_DIVIDE, SIZE_MAXIMUM, SIZE_OPERATIONS };
+
+/* A number worked out from rows before it. */
+struct payload_size {
+  uint32_t operation; /* enum payload_operation; a quotient is rounded down */
+  uint32_t left;      /* row, or symbol */
+  int64_t right;      /* row, or the constant */
+};
+
+enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_KINDS };
+
+/* Where such a number goes: in the tables above stands the greatest that it can be; -1 for a dimension, 0 for a word. */
+struct payload_patch {
+  uint32_t kind;   /* enum payload_patch_kind */
+  uint32_t target; /* port, launch, word or variant */
+  uint32_t field;  /* dimension of the port or of the grid */
+  uint32_t size;   /* row */
+};
+
 /* The payload, checked. */
 struct payload {
   const struct payload_header *header;
@@ -121,6 +149,10 @@ struct payload {
   const struct payload_launch *launches;
   const struct payload_word *words;
   const struct payload_map *maps;
+  const struct payload_symbol *symbols;
+  const struct payload_size *sizes;
+  const struct payload_patch *patches;
+  size_t dim_count, word_count, symbol_count, size_count, patch_count;
   const char *strings;
   const char *base;
 };

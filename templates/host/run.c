@@ -12,8 +12,8 @@ void context_bind(nautilus_context *context, const cu_pointer *ports) {
     context->bound[port] = ports[port];
     for (size_t i = model->use_first[port]; i < model->use_first[port + 1]; i++) {
       const struct port_use *use = &model->uses[i];
-      const struct payload_word *word = &model->payload.words[model->launches[use->launch].word_first + use->word];
-      context_words(context, use->launch)[use->word] = ports[port] + word->value;
+      uint64_t offset = context->shapes.word_values[model->launches[use->launch].word_first + use->word];
+      context_words(context, use->launch)[use->word] = ports[port] + offset;
       if (!context->is_stale[use->launch]) {
         context->is_stale[use->launch] = 1;
         context->stale[context->stale_count++] = use->launch;
@@ -52,8 +52,9 @@ static nautilus_status launch_each(nautilus_context *context, cu_stream stream) 
     const struct payload_launch *launch = &model->launches[i];
     void *pointer = context->arguments + context->argument_first[i];
     TRY_DRIVER(driver,
-               cuLaunchKernel(model->functions[launch->kernel], launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
-                              launch->block[1], launch->block[2], launch->shared_bytes, stream, &pointer, NULL),
+               cuLaunchKernel(model->functions[launch->kernel], context->shapes.grids[i][0], context->shapes.grids[i][1],
+                              context->shapes.grids[i][2], launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes,
+                              stream, &pointer, NULL),
                model->payload.strings + model->payload.kernels[model->place.variant->kernel_first + launch->kernel].symbol);
   }
   TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
@@ -86,7 +87,7 @@ static nautilus_status read_pointers(const nautilus_context *context, const void
   for (size_t i = 0; i < count; i++) {
     const struct payload_port *port = &payload->ports[first + i];
     ports[first + i] = (cu_pointer)(uintptr_t)given[i];
-    if (given[i] == NULL && port->bytes > 0)
+    if (given[i] == NULL && context->shapes.port_bytes[first + i] > 0)
       return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', is NULL", kind, i, payload->strings + port->name);
     if (ports[first + i] % alignment != 0)
       return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', lies at %p, which is not aligned to %d bytes", kind, i,
@@ -131,20 +132,18 @@ nautilus_status nautilus_synchronize(nautilus_context *context, void *stream) {
 }
 
 static nautilus_status run_staged(nautilus_context *context) {
-  const struct payload *payload = &context->model->payload;
   const struct driver *driver = &context->model->place.driver;
-  size_t input_count = payload->header->input_count;
+  const size_t *bytes = context->shapes.port_bytes;
+  size_t input_count = context->model->payload.header->input_count;
   context_bind(context, context->staging);
   for (size_t i = 0; i < input_count; i++)
-    if (payload->ports[i].bytes > 0)
-      TRY_DRIVER(driver,
-                 cuMemcpyHtoDAsync(context->staging[i], (const void *)(uintptr_t)context->given[i], payload->ports[i].bytes, context->stream),
+    if (bytes[i] > 0)
+      TRY_DRIVER(driver, cuMemcpyHtoDAsync(context->staging[i], (const void *)(uintptr_t)context->given[i], bytes[i], context->stream),
                  "copying an input to the device");
   TRY(context_launch(context, context->stream));
   for (size_t i = input_count; i < context->model->port_count; i++)
-    if (payload->ports[i].bytes > 0)
-      TRY_DRIVER(driver,
-                 cuMemcpyDtoHAsync((void *)(uintptr_t)context->given[i], context->staging[i], payload->ports[i].bytes, context->stream),
+    if (bytes[i] > 0)
+      TRY_DRIVER(driver, cuMemcpyDtoHAsync((void *)(uintptr_t)context->given[i], context->staging[i], bytes[i], context->stream),
                  "copying an output from the device");
   return NAUTILUS_OK;
 }

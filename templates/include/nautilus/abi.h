@@ -96,8 +96,8 @@ typedef struct nautilus_tensor {
   const char *name;    /* as in the ONNX model, UTF-8 */
   nautilus_dtype dtype;
   uint32_t rank;
-  const int64_t *shape; /* rank numbers */
-  size_t bytes;         /* of the dense tensor */
+  const int64_t *shape; /* rank numbers; -1 where a dimension is open */
+  size_t bytes;         /* of the dense tensor, at its largest */
 } nautilus_tensor;
 
 /* ---- Targets ------------------------------------------------------------------------------------------------------------- */
@@ -148,18 +148,37 @@ typedef struct nautilus_model_info {
   size_t input_count;
   size_t output_count;
   size_t launch_count;         /* kernels launched in one run */
-  size_t workspace_bytes;      /* device memory that one context needs beside inputs and outputs */
+  size_t workspace_bytes;      /* device memory that one context needs beside inputs and outputs, at most */
   size_t weight_bytes;         /* device memory that the model holds */
   const char *model_digest;    /* SHA-256 of the ONNX model, in hexadecimal */
   const char *manifest_digest; /* SHA-256 of the manifest written beside the library */
   const char *plan_digest;     /* SHA-256 of the plan */
   const char *weights_digest;  /* SHA-256 of the weights */
   const char *version;         /* of the Nautilus that made the library */
+  size_t dimension_count;      /* open dimensions */
 } nautilus_model_info;
 
 NAUTILUS_API nautilus_status nautilus_model_describe(const nautilus_model *model, nautilus_model_info *info);
 NAUTILUS_API nautilus_status nautilus_input(const nautilus_model *model, size_t index, nautilus_tensor *tensor);
 NAUTILUS_API nautilus_status nautilus_output(const nautilus_model *model, size_t index, nautilus_tensor *tensor);
+
+/* ---- Open dimensions ----------------------------------------------------------------------------------------------------- */
+
+/* A dimension whose size is known only when the model runs. */
+typedef struct nautilus_dimension {
+  size_t struct_bytes; /* sizeof(nautilus_dimension) */
+  const char *name;    /* as the model calls it, or an input's name and a number */
+  int64_t low;         /* its sizes: LOW to HIGH, */
+  int64_t high;
+  int64_t divisor;     /* multiples of this */
+} nautilus_dimension;
+
+NAUTILUS_API nautilus_status nautilus_dimension_describe(const nautilus_model *model, size_t index, nautilus_dimension *dimension);
+
+/* What the outputs' shapes and a context's workspace are for the inputs' shapes. INPUTS holds one array a input, of as many numbers as
+ * it has dimensions; OUTPUTS, whose arrays are written, may be NULL or hold NULL, and so may WORKSPACE_BYTES be. */
+NAUTILUS_API nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
+                                             size_t *workspace_bytes);
 
 /* Sets the emulator's options for runs to come; NAUTILUS_UNSUPPORTED on a GPU. */
 NAUTILUS_API nautilus_status nautilus_model_emulator(nautilus_model *model, const struct nautilus_emulator_options *options);
@@ -186,6 +205,11 @@ typedef struct nautilus_context_options {
 /* Everything that one run at a time needs: workspace, graph, stream, buffers for host runs. OPTIONS may be NULL. */
 NAUTILUS_API nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_context_options *options,
                                                      nautilus_context **context);
+
+/* Sets the shapes of the inputs for the runs to come. A context of a model with open dimensions begins with their smallest sizes, and
+ * launches kernel after kernel. Memory that larger shapes need is allocated here, and waits for the runs so far; a workspace that the
+ * caller owns must suffice. After an error the context runs with the shapes that it had. */
+NAUTILUS_API nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs);
 
 /* Waits for the context's own stream and frees it. Runs on the caller's streams must have ended. NULL is ignored. */
 NAUTILUS_API nautilus_status nautilus_context_destroy(nautilus_context *context);

@@ -11,6 +11,7 @@ import pytest
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, MAP, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Operation, Patched
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
@@ -32,13 +33,20 @@ def joined(payload: Payload) -> bytes:
 
 
 def test_structures_are_those_of_the_header_file(tmp_path):
-    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map"]
+    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map", "symbol", "size", "patch"]
     lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
     source = tmp_path / "sizes.c"
     source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
     compile_c(tmp_path / "sizes", "-std=c99", source)
     sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
-    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP)]
+    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP, SYMBOL, SIZE, PATCH)]
+
+
+def test_operations_and_patches_are_those_of_the_header_file():
+    text = (resources.host() / "payload.h").read_text()
+    for name, prefix, kinds in (("payload_operation", "SIZE_", Operation), ("payload_patch_kind", "PATCH_", Patched)):
+        ((names, _),) = re.findall(rf"enum {name} \{{ (.*?), (\w+S) \}}", text)
+        assert [n.removeprefix(prefix) for n in names.split(", ")] == [kind.name for kind in kinds]
 
 
 def test_word_kinds_are_those_of_the_header_file():
@@ -50,15 +58,15 @@ def test_word_kinds_are_those_of_the_header_file():
 def test_sections_lie_where_the_header_says():
     data = joined(build(fake_library.variant(b"image" * 100)))
     fields = HEADER.unpack_from(data)
-    assert fields[:4] == (b"NAUTILUS", 2, HEADER.size, len(data))
+    assert fields[:4] == (b"NAUTILUS", 3, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[27:33] == (3, 4, fields[29], fields[30], 0, 0)
-    assert fields[33:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[33:39] == (3, 4, fields[35], fields[36], 0, 0)
+    assert fields[39:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
     offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
     assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
     assert offset % 256 == 0
-    weights_offset, weight_bytes = fields[25:27]
+    weights_offset, weight_bytes = fields[31:33]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
 
@@ -67,9 +75,9 @@ def test_weights_outside_leave_their_place_in_the_file():
     data = joined(build(fake_library.variant(b"i"), weights_file=WeightsFile(name="w.safetensors", head=b"h" * 768)))
     inside = joined(build(fake_library.variant(b"i")))
     fields = HEADER.unpack_from(data)
-    assert fields[25:27] == (768, 512)
-    assert fields[31:33] == (1, zlib.crc32(b"h" * 768))
-    assert data[fields[21] + fields[30] :].startswith(b"w.safetensors\0")
+    assert fields[31:33] == (768, 512)
+    assert fields[37:39] == (1, zlib.crc32(b"h" * 768))
+    assert data[fields[21] + fields[36] :].startswith(b"w.safetensors\0")
     assert len(inside) - len(data) == 512
     assert fake_library.WEIGHTS.tobytes() not in data
 
