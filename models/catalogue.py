@@ -42,7 +42,6 @@ class Model:
         shapes: static shapes to compile it with, by input name, where its own are dynamic.
         bindings: contents of inputs to compile it with, by name, where they decide a branch.
         ranges: lowest and highest value of inputs to verify it on, by name.
-        rtol, atol: relative and absolute tolerance of outputs, by name, where the derived ones are too tight.
         graphs: committed graphs, by file name.
         is_fetched: whether `fetch` gets it instead.
     """
@@ -57,8 +56,6 @@ class Model:
     shapes: dict[str, list[int]] = field(default_factory=dict)
     bindings: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
-    rtol: dict[str, float] = field(default_factory=dict)
-    atol: dict[str, float] = field(default_factory=dict)
     graphs: tuple[PackedGraph, ...] = ()
     is_fetched: bool = False
 

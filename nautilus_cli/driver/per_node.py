@@ -133,7 +133,7 @@ class _Bench:
         self.progress("comparing with onnxruntime", 0, 1)
         outputs = [name for name, _ in graph.outputs]
         reference = check.oracle(cut_file(self.options.model, outputs), self.options.model.parent)
-        comparisons = check.Checker(graph, lambda _: results, self.settings).check(self.inputs, reference).comparisons
+        comparisons = check.Checker(graph, lambda _: results, self.settings, self.progress).check(self.inputs, reference).comparisons
         return tuple(
             GroupResult(
                 family=group.kind,

@@ -107,7 +107,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         return _verify_dataset(model, library, options, settings, options.dataset, progress)
     progress("comparing with onnxruntime" if options.golden is None else f"comparing with {options.golden.name}", 0, 1)
     source = options.model if options.golden is not None else reference_model(library, options.model, model)
-    found = check.verify(source, model.graph, library, settings)
+    found = check.verify(source, model.graph, library, settings, progress)
     groups = None
     if options.per_node:
         from nautilus_cli.driver.per_node import per_node  # here: it builds, and any other comparison needs no compiler
@@ -145,7 +145,7 @@ def _verify_dataset(
     model: LoadedModel, library: Library, options: VerifyOptions, settings: check.Settings, folder: Path, progress: Progress
 ) -> VerifyResult:
     """Compare on each case of a folder: with the outputs that it holds, else with onnxruntime."""
-    checker = check.Checker(model.graph, library, settings)
+    checker = check.Checker(model.graph, library, settings, progress)
     found = dataset.places(folder)
     oracle: check.Reference | None = None
     cases: list[CaseResult] = []

@@ -35,7 +35,7 @@ def test_package_model(model: catalogue.Model, tmp_path: Path) -> None:
         return
     driver.compile(options)
     ranges = {name: (low, high) for name, (low, high) in model.ranges.items()}
-    found = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=ranges, rtol=model.rtol, atol=model.atol))
+    found = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=ranges))
     assert all(comparison.is_match for comparison in found.comparisons.values()), found.comparisons
 
 
