@@ -17,6 +17,7 @@ from nautilus_cli.cli.text import printable
 from nautilus_cli.errors import DeviceError, FileError, InternalError, Interrupted, NautilusError, UsageError, shortened
 
 SUBCOMMANDS = {
+    "check": "nautilus_cli.cli.check",
     "compile": "nautilus_cli.cli.compile",
     "verify": "nautilus_cli.cli.verify",
     "run": "nautilus_cli.cli.run",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.benchmark import BenchOptions, bench
     from nautilus_cli.driver.benchmark_result import BenchResult
     from nautilus_cli.driver.caching import CacheInfo, CacheOptions, cache_info, clear_cache
+    from nautilus_cli.driver.checking import CheckOptions, CheckResult, check
     from nautilus_cli.driver.compilation import CompileResult, compile
     from nautilus_cli.driver.inspection import InspectResult, inspect
     from nautilus_cli.driver.library_diagnosis import LibraryDiagnosis, LibraryDiagnosisOptions, diagnose_library
@@ -27,6 +28,8 @@ __all__ = [
     "BenchResult",
     "CacheInfo",
     "CacheOptions",
+    "CheckOptions",
+    "CheckResult",
     "CompileOptions",
     "CompileResult",
     "InspectOptions",
@@ -44,6 +47,7 @@ __all__ = [
     "VerifyResult",
     "bench",
     "cache_info",
+    "check",
     "clear_cache",
     "compile",
     "diagnose_library",
@@ -58,6 +62,7 @@ _MODULES = {
     "benchmark": ("BenchOptions", "Load", "bench"),
     "benchmark_result": ("BenchResult",),
     "caching": ("CacheInfo", "CacheOptions", "cache_info", "clear_cache"),
+    "checking": ("CheckOptions", "CheckResult", "check"),
     "compilation": ("CompileResult", "compile"),
     "inspection": ("InspectResult", "inspect"),
     "library_diagnosis": ("LibraryDiagnosis", "LibraryDiagnosisOptions", "diagnose_library"),

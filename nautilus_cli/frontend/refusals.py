@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from onnx import NodeProto, defs
 
 from nautilus_cli.errors import ModelError, nearest
+from nautilus_cli.frontend.advice import advice
 from nautilus_cli.frontend.names import is_default
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ops.spec import Operator
@@ -18,9 +19,10 @@ def refusal(node: NodeProto, key: str, version: int, known: Mapping[str, Operato
     """Return the error for an operator that has no support, and why."""
     if not is_default(node.domain):
         same = [name for name in known if name.startswith(f"{node.domain}::")]
-        return ModelError(f"operator {quoted(key)} is not supported", where=where, hint=nearest(key, same or known))
+        return ModelError(f"operator {quoted(key)} is not supported", where=where, hint=advice(key) or nearest(key, same or known))
     if not defs.has(node.op_type, ""):
-        return ModelError(f"{quoted(node.op_type)} is not an operator of ONNX", where=where, hint=nearest(node.op_type, known))
+        hint = advice(key) or nearest(node.op_type, known)
+        return ModelError(f"{quoted(node.op_type)} is not an operator of ONNX", where=where, hint=hint)
     if not defs.has(node.op_type, version, ""):
         since = min(s.since_version for s in defs.get_all_schemas_with_history() if s.name == node.op_type and s.domain == "")
         return ModelError(f"does not exist in opset {version}, which the model declares", where=where, hint=f"It came with opset {since}.")
@@ -37,9 +39,9 @@ def refusal(node: NodeProto, key: str, version: int, known: Mapping[str, Operato
         return ModelError(
             f"operator {quoted(key)} works on {' and '.join(sorted(what[k] for k in kinds))}, which are not supported",
             where=where,
-            hint="Only dense tensors of numbers and booleans are.",
+            hint=advice(key) or "Only dense tensors of numbers and booleans are.",
         )
-    return ModelError(f"operator {quoted(key)} is not supported", where=where, hint=nearest(key, known))
+    return ModelError(f"operator {quoted(key)} is not supported", where=where, hint=advice(key) or nearest(key, known))
 
 
 def _only(types: set[str], kind: str) -> bool:

@@ -27,7 +27,7 @@ def schema_function(node: NodeProto, version: int, inputs: Sequence[Value | None
     if schema.has_function:
         body = schema.function_body
     elif schema.has_context_dependent_function:
-        types = [_type_of(value).SerializeToString() for value in inputs]
+        types = [onnx_type(value).SerializeToString() for value in inputs]
         try:
             body = schema.get_context_dependent_function(node.SerializeToString(), types)
         except (RuntimeError, ValueError, TypeError):  # the node does not fit its schema
@@ -43,7 +43,7 @@ def schema_defaults(node: NodeProto, version: int) -> Mapping[str, AttributeProt
     return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.type != AttributeProto.UNDEFINED}
 
 
-def _type_of(value: Value | None) -> TypeProto:
+def onnx_type(value: Value | None) -> TypeProto:
     """Return a value's type as ONNX writes it."""
     type_ = TypeProto()
     if value is not None:
