@@ -18,9 +18,11 @@ from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.lowering import (
     conv,
     conv_transpose,
+    elimination,
     gather,
     gemm,
     grid_sample,
+    linear_recurrence,
     pointwise,
     pool,
     recurrent,
@@ -44,9 +46,11 @@ from nautilus_cli.targets.base import Target
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "conv": conv.lower,
     "conv_transpose": conv_transpose.lower,
+    "elimination": elimination.lower,
     "gather": gather.lower,
     "gemm": gemm.lower,
     "grid_sample": grid_sample.lower,
+    "linear_recurrence": linear_recurrence.lower,
     "pointwise": pointwise.lower,
     "pool": pool.lower,
     "recurrent": recurrent.lower,
