@@ -4,7 +4,7 @@ Each value carries the deviation of its error relative to its own root mean squa
 adds its own (`tolerance.step_deviation`): errors along a path are independent and add variances, and of several paths that meet the worst
 one rules. Every operator counts as if its result were rounded and stored, which is what the reference does; fusion only leaves roundings
 out. That each operator keeps relative errors is an assumption: normalised networks do on the whole (amplifying layers and layers that
-average errors out balance), an ill-conditioned one does not, and then `--rtol` and `--atol` are the way to say what is right for it.
+average errors out balance); an ill-conditioned one does not, and `verify.conditioning` then measures how far it goes.
 
 How good it is. With every result perturbed by its deviation, the fp32 graphs under `models/` end with 0.07 to 0.54 of the deviation
 estimated here, and their worst element with 0.04 to 0.49 of the tolerance; the fp16 graphs, in onnxruntime against the same in fp32,
@@ -16,12 +16,12 @@ Source: as `tolerance`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt, prod, sqrt
 from typing import Any
 
 from nautilus_cli.ir.graph import Graph, Node, Value
-from nautilus_cli.numerics.tolerance import combine, function_deviation, step_deviation
+from nautilus_cli.numerics.tolerance import combine, function_deviation, step_deviation, sum_deviation
 
 _EXACT_NAMES = """
 Identity Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Concat Expand Tile Pad Gather GatherElements GatherND
@@ -31,6 +31,14 @@ Relu Max Min Clip Where Abs Neg Sign Floor Ceil Round MaxPool GlobalMaxPool Redu
 Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not IsNaN IsInf ArgMax ArgMin NonMaxSuppression
 """  # movement; selection and what rounds nothing; results that are no numbers
 _ARITHMETIC_NAMES = "Add Sub Mul Div Sqrt Reciprocal Sum Mean Cast CastLike PRelu LeakyRelu BatchNormalization ThresholdedRelu"
+
+_CASTS = frozenset({"Cast", "CastLike"})
+
+_AROUND_ONE_HALF = frozenset({"Sigmoid", "HardSigmoid"})
+"""Implementations compute 1/2 + f(x), or a x + 1/2, as onnxruntime does: where that is near 0, the roundings are those of 1/2.
+
+Source: onnxruntime, core/mlas/lib/logistic.cpp.
+"""
 
 _EXACT = frozenset(_EXACT_NAMES.split())
 _ARITHMETIC = frozenset(_ARITHMETIC_NAMES.split())
@@ -44,11 +52,29 @@ class ErrorEstimate:
         deviation: of the error, relative to the value's root mean square.
         steps: operations that round, along the path of greatest error.
         longest_sum: terms of the longest sum on that path.
+        absolute: deviation of an error that does not shrink with the value, of a function whose results are near 1 in the middle.
     """
 
     deviation: float = 0.0
     steps: int = 0
     longest_sum: int = 1
+    absolute: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounding:
+    """What one operator adds to the error of its results.
+
+    Attributes:
+        relative: deviation relative to each element: of functions and of storing the result.
+        summed: deviation relative to the root of the sum of the squares of the terms: of partial sums.
+    """
+
+    relative: float
+    summed: float
+
+
+EXACT_STEP = Rounding(relative=0.0, summed=0.0)
 
 
 def estimate(graph: Graph) -> tuple[ErrorEstimate, ...]:
@@ -60,7 +86,9 @@ def estimate(graph: Graph) -> tuple[ErrorEstimate, ...]:
     exact = ErrorEstimate()
     known: dict[Value, ErrorEstimate] = {}
     for node in graph.nodes:
-        worst = max((known.get(v, exact) for v in node.operands()), key=lambda e: e.deviation, default=exact)
+        operands = [known.get(v, exact) for v in node.operands()]
+        worst = max(operands, key=lambda e: e.deviation, default=exact)
+        worst = replace(worst, absolute=max((e.absolute for e in operands), default=0.0))
         for result in node.results():
             known[result] = _through(node, result, worst) if result.type.dtype.is_float and result.constant is None else exact
     return tuple(known.get(value, exact) for _, value in graph.outputs)
@@ -70,17 +98,26 @@ def _through(node: Node, result: Value, before: ErrorEstimate) -> ErrorEstimate:
     """Return what an operator makes of its worst operand's error."""
     if _is_exact(node):
         return before
-    storage = result.type.dtype
-    terms = terms_of(node, result)
-    own = step_deviation(storage, terms=terms)
-    if node.op not in _ARITHMETIC and node.op not in _TERMS_WITHOUT_FUNCTION:
-        own = combine(own, function_deviation(storage.compute))
-    steps = _sequence_length(node)
+    own = rounding(node, result)
+    steps = sequence_length(node)
+    absolute = before.absolute if node.op in _CASTS else 0.0
     return ErrorEstimate(
-        deviation=combine(before.deviation, own * sqrt(steps)),
+        deviation=combine(before.deviation, combine(own.relative, own.summed) * sqrt(steps)),
         steps=before.steps + steps,
-        longest_sum=max(before.longest_sum, terms),
+        longest_sum=max(before.longest_sum, terms_of(node, result)),
+        absolute=function_deviation(result.type.dtype.compute) / 2 if node.op in _AROUND_ONE_HALF else absolute,
     )
+
+
+def rounding(node: Node, result: Value) -> Rounding:
+    """Return what an operator adds to the error of RESULT, in one step of its sequence."""
+    storage = result.type.dtype
+    if _is_exact(node) or not storage.is_float:
+        return EXACT_STEP
+    relative = step_deviation(storage, terms=0)
+    if node.op not in _ARITHMETIC and node.op not in _TERMS_WITHOUT_FUNCTION:
+        relative = combine(relative, function_deviation(storage.compute))
+    return Rounding(relative=relative, summed=sum_deviation(storage, terms=terms_of(node, result)))
 
 
 def _is_exact(node: Node) -> bool:
@@ -187,6 +224,12 @@ def _linear_attention(node: Node, result: Value) -> int:
     return _shape(node, 0)[-1]
 
 
+def _linear_attention(node: Node, result: Value) -> int:
+    """Width of the keys of all heads, which bounds that of one; what a state collects over time is in the length of the sequence."""
+    del result
+    return _shape(node, 0)[-1]
+
+
 def _recurrent(node: Node, result: Value) -> int:
     """Input and hidden width, summed at each step."""
     del result
@@ -205,7 +248,7 @@ def _resize(node: Node, result: Value) -> int:
     return 1 if mode == "nearest" else int((2 if mode == "linear" else 4) ** changed)
 
 
-def _sequence_length(node: Node) -> int:
+def sequence_length(node: Node) -> int:
     """Return how many steps in a row one operator makes: the sequence of a recurrent one."""
     if node.op == "LinearAttention":
         return _shape(node, 0)[1]
@@ -249,6 +292,7 @@ _TERMS: dict[str, _Rule] = {
     "GroupNormalization": _instance,
     "LpNormalization": _axis,
     "Attention": _attention,
+    "LinearAttention": _linear_attention,
     "LinearAttention": _linear_attention,
     "LSTM": _recurrent,
     "GRU": _recurrent,
