@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.evaluate import evaluate_operator
@@ -21,6 +22,9 @@ MAX_REARRANGED_BYTES = 1 << 20
 
 MAX_PRODUCT_ELEMENTS = 1 << 30
 """A heavy operator of constants folds while result elements times elements of its largest operand stay below this (about a second)."""
+
+MAX_UNPACKED_BYTES = 1 << 20
+"""Packed weights whose values would take more than this stay packed: the kernel that reads them unpacks, and moves fewer bytes."""
 
 TYPE_ONLY = frozenset({"Shape", "Size", "EyeLike"})
 """Operators whose results depend on the types of their operands alone, not on contents."""
@@ -39,6 +43,8 @@ def fold(operator: Operator, attrs: object, inputs: Sequence[Value | None], resu
         InternalError: the operator's truth disagrees with its shape rule.
     """
     operands = [v for v in inputs if v is not None]
+    if any(is_symbolic(dim) for v in operands for dim in v.type.shape):
+        return None
     if operator.name in TYPE_ONLY:
         arrays = [None if v is None else np.broadcast_to(np.zeros((), v.type.dtype.numpy), v.type.static) for v in inputs]
     elif all(v.constant is not None for v in operands) and _is_worth_it(operator, operands, results):
@@ -57,6 +63,8 @@ def _is_worth_it(operator: Operator, operands: Sequence[Value], results: Sequenc
     """Whether folding costs neither much memory nor much time."""
     size = sum(t.bytes for t in results)
     if size > MAX_GROWTH_BYTES and size > sum(v.type.bytes for v in operands):
+        return False
+    if operator.name == "nautilus::UnpackBits" and size > MAX_UNPACKED_BYTES:
         return False
     if isinstance(operator.lowering, Anchor):
         largest = max((prod(v.type.static) for v in operands), default=0)

@@ -147,10 +147,4 @@ def _build_quantised(emitter: Emitter, _attrs: NoAttrs, operands: tuple[Value | 
 OPERATORS = (
     composed("MatMulInteger", _infer, _build, source="ONNX 28, MatMulInteger-10", since=10),
     composed("QLinearMatMul", _infer_quantised, _build_quantised, source="ONNX 28, QLinearMatMul-21", since=10),
-    composed(
-        "com.microsoft::QLinearMatMul",
-        _infer_quantised,
-        _build_quantised,
-        source="onnxruntime 1.32, quantisation tool: QLinearMatMul written in Microsoft's domain",
-    ),
 )

@@ -22,7 +22,10 @@ from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
 from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
 
 CHEAP = frozenset(
-    {"abs", "add", "clip", "identity", "logical_and", "logical_not", "logical_or", "max", "min", "mul", "neg", "relu", "sub", "where"}
+    {
+        *("abs", "add", "clip", "identity", "logical_and", "logical_not", "logical_or", "max", "min", "mul", "neg", "relu", "sub"),
+        *("unpack_bits", "where"),
+    }
 )
 """Device functions that may be evaluated again for every tile that loads the element."""
 

@@ -224,6 +224,8 @@ def _defined(entry: Entry, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
         return _fits(first, entry.target)
     if entry.function.startswith("bits_of_"):  # of a NaN: not those it had
         return np.isfinite(first) if entry.function == "bits_of_f8e8m0" else ~np.isnan(first)
+    if entry.function == "unpack_bits":
+        return arrays[1] < 8
     if entry.function == "pow" and not entry.operands[0].is_float and entry.operands[1].is_float:
         with np.errstate(all="ignore"):
             # Up to the 53 bits that double precision holds, and not so near a whole number that the last bit decides.

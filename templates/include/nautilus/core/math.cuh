@@ -402,6 +402,12 @@ NAUTILUS_DEVICE T bit_shift(T a, T count, T is_left) {
   return static_cast<T>(a >> count);
 }
 
+// The bits of MASK in a byte of several values, of which the one wanted begins at bit SHIFT.
+template <class T>
+NAUTILUS_DEVICE T unpack_bits(T packed, T shift, T mask) {
+  return static_cast<T>(static_cast<detail::Wrap<T>>(packed) >> shift & mask);
+}
+
 // Conversion: cast_<source>_<target> takes the compute type of the source and gives that of the target, rounded as its storage is.
 
 namespace detail {
