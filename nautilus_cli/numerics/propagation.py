@@ -224,12 +224,6 @@ def _linear_attention(node: Node, result: Value) -> int:
     return _shape(node, 0)[-1]
 
 
-def _linear_attention(node: Node, result: Value) -> int:
-    """Width of the keys of all heads, which bounds that of one; what a state collects over time is in the length of the sequence."""
-    del result
-    return _shape(node, 0)[-1]
-
-
 def _recurrent(node: Node, result: Value) -> int:
     """Input and hidden width, summed at each step."""
     del result
@@ -292,7 +286,6 @@ _TERMS: dict[str, _Rule] = {
     "GroupNormalization": _instance,
     "LpNormalization": _axis,
     "Attention": _attention,
-    "LinearAttention": _linear_attention,
     "LinearAttention": _linear_attention,
     "LSTM": _recurrent,
     "GRU": _recurrent,
