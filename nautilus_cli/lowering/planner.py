@@ -18,6 +18,7 @@ from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.lowering import (
     conv,
     conv_transpose,
+    elimination,
     gather,
     gemm,
     grid_sample,
@@ -45,6 +46,7 @@ from nautilus_cli.targets.base import Target
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "conv": conv.lower,
     "conv_transpose": conv_transpose.lower,
+    "elimination": elimination.lower,
     "gather": gather.lower,
     "gemm": gemm.lower,
     "grid_sample": grid_sample.lower,

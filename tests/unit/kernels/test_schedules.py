@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nautilus_cli.ir.types import F16, F32, F64
-from nautilus_cli.kernels import gather, pointwise, row, scan, scatter, top_k
+from nautilus_cli.kernels import elimination, gather, pointwise, row, scan, scatter, top_k
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.kernels.registry import families, family
 from nautilus_cli.targets.registry import targets
@@ -75,6 +75,12 @@ PROBLEMS: list[tuple[Family, Any]] = [
         )
         for value in (F32, F64)
     ),
+    *(
+        (elimination.FAMILY, elimination.Problem(matrices=matrices, order=order, is_inverse=is_inverse, value=value))
+        for matrices, order in ((1, 1), (10**6, 3), (4096, 4), (5, 9), (1000, 32), (3, 33), (64, 65), (1, 110))
+        for is_inverse in (False, True)
+        for value in (F32, F64)
+    ),
 ]
 
 
@@ -101,7 +107,9 @@ def test_enough_blocks_and_wide_accesses_on_a_large_device() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scan.FAMILY, scatter.FAMILY, top_k.FAMILY], ids=lambda kind: kind.name
+    "kind",
+    [pointwise.FAMILY, row.FAMILY, gather.FAMILY, scan.FAMILY, scatter.FAMILY, top_k.FAMILY, elimination.FAMILY],
+    ids=lambda kind: kind.name,
 )
 def test_the_search_space_is_fixed_and_has_legal_points(kind: Family) -> None:
     target = targets()["sm_90a"]
@@ -208,3 +216,17 @@ def test_registry() -> None:
         family("rows")
     with pytest.raises(TypeError):
         families()["x"] = row.FAMILY  # type: ignore[index]
+
+
+def test_illegal_elimination_schedules_say_why() -> None:
+    problem = elimination.Problem(matrices=4, order=300, is_inverse=False, value=F32)
+
+    def said(**fields: int) -> str:
+        return "; ".join(elimination.FAMILY.violations(problem, elimination.Schedule(**fields), targets()["sm_90a"]))
+
+    assert "2048 threads a block" in said(threads=2048, team_threads=1)
+    assert "team_threads is 3; it must be a power of two" in said(threads=96, team_threads=3)
+    assert "48 threads are no multiple of 32 threads a matrix" in said(threads=48, team_threads=32)
+    assert "64 threads a matrix are neither part of a warp nor the block" in said(threads=128, team_threads=64)
+    assert "8 threads are no whole warps" in said(threads=8, team_threads=4)
+    assert "matrices of order 300 take 362416 bytes of shared memory" in said(threads=512, team_threads=512)
