@@ -22,12 +22,15 @@ class Value:
         tensor: the ONNX tensor whose contents this value still equals, or None once a pass ended that.
         order: physical order of the dimensions, outermost first; None is ONNX order. (0, 2, 3, 1) is channels-last.
         constant: the contents, where they are known at compile time.
+        contents: the contents of a small tensor of sizes, as integers and expressions of dimensions in an array of objects; no node
+            computes such a value.
     """
 
     type: TensorType
     tensor: str | None = None
     order: tuple[int, ...] | None = None
     constant: np.ndarray | None = None
+    contents: np.ndarray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ def verify_structure(graph: Graph) -> None:
     for node in graph.nodes:
         where = describe(node)
         for value in node.operands():
-            if value not in defined and value.constant is None:
+            if value not in defined and value.constant is None and value.contents is None:
                 raise InternalError("reads a value that no earlier node computes (an unsorted or cyclic graph)", where=where)
             if value.constant is not None:
                 _verify_value(value, where)

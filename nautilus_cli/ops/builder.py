@@ -13,6 +13,7 @@ from nautilus_cli.ir.dims import is_symbolic, lower, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ops.contents import as_constant, contents, readable
 from nautilus_cli.ops.folding import fold
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
@@ -101,6 +102,13 @@ class GraphBuilder:
         inputs = tuple(inputs)
         types = self.infer(operator, attrs, inputs, len(outputs))
         constants = self._fold(operator, attrs, inputs, types)
+        if constants is None:
+            found = self._contents(operator, attrs, inputs, types)
+            if found is not None:
+                return tuple(
+                    None if tensor is False else self._known_value(type_, array, tensor or None)  # type: ignore[arg-type]
+                    for tensor, type_, array in zip(outputs, types, found, strict=True)
+                )
         results = tuple(
             None if tensor is False else Value(type_, tensor=tensor or None, constant=None if constants is None else constants[number])  # type: ignore[arg-type]
             for number, (tensor, type_) in enumerate(zip(outputs, types, strict=True))
@@ -108,6 +116,18 @@ class GraphBuilder:
         if constants is None:
             self.nodes.append(Node(op, inputs, results, attrs, self.origin))
         return results
+
+    def _contents(
+        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
+    ) -> tuple[np.ndarray, ...] | None:
+        """Return the results where they are expressions of dimensions."""
+        with ErrorPlace(self.place(operator.name)):
+            return contents(operator, attrs, inputs, types)
+
+    @staticmethod
+    def _known_value(type_: TensorType, array: np.ndarray, tensor: str | None) -> Value:
+        constant = as_constant(array, type_.dtype)
+        return Value(type_, tensor=tensor, constant=constant, contents=None if constant is not None else array)
 
     def operator(self, op: str) -> Operator:
         """Return the operator of this name."""
@@ -158,7 +178,7 @@ class GraphBuilder:
 def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None], outputs: int) -> tuple[TensorType, ...]:
     """Apply an operator's shape rule to values."""
     types = tuple(None if v is None else v.type for v in inputs)
-    constants = tuple(None if v is None else v.constant for v in inputs)
+    constants = tuple(readable(operator.name, i, v) for i, v in enumerate(inputs))
     return operator.infer(Inference(attrs, types, constants, outputs))
 
 

@@ -71,7 +71,7 @@ def _infer_of_shape(inference: Inference) -> tuple[TensorType, ...]:
     if len(shape.shape) != 1:
         raise ModelError(f"operand 'input' has shape {list(shape.shape)}; the specification requires rank 1")
     sizes = integers(contents(inference.constants, 0, "input"))
-    if min(sizes, default=0) < 0:
+    if any(size < 0 for size in sizes):
         raise ModelError(f"the requested shape is {list(sizes)}; the specification does not allow negative sizes")
     return (TensorType(dtype_of(_fill(inference.attrs)), sizes),)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.evaluate import evaluate_operator
@@ -43,6 +44,8 @@ def fold(operator: Operator, attrs: object, inputs: Sequence[Value | None], resu
         InternalError: the operator's truth disagrees with its shape rule.
     """
     operands = [v for v in inputs if v is not None]
+    if any(is_symbolic(dim) for v in operands for dim in v.type.shape):
+        return None
     if any(is_symbolic(dim) for v in operands for dim in v.type.shape):
         return None
     if operator.name in TYPE_ONLY:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.index_map import IndexMap, compose, identity
 from nautilus_cli.ops.builder import infer_types
+from nautilus_cli.ops.contents import readable
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Movement, MovementContext, Piece
 
@@ -20,7 +21,7 @@ def context(node: Node, output: int = 0) -> MovementContext:
     return MovementContext(
         attrs=node.attrs,
         types=tuple(None if v is None else v.type for v in node.inputs),
-        constants=tuple(None if v is None else v.constant for v in node.inputs),
+        constants=tuple(readable(node.op, i, v) for i, v in enumerate(node.inputs)),
         results=results,
         output=output,
     )

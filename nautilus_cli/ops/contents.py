@@ -1,0 +1,204 @@
+"""Contents that are known as expressions: small integer tensors made of shapes, which decide other shapes.
+
+A tensor of this kind is an array of objects: Python integers and symbolic ones. Operators that only move elements run on numbers of their
+elements; arithmetic is that of the symbolic integers. What no rule here covers is a tensor like any other.
+"""
+
+from __future__ import annotations
+
+import operator as python
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.ir.dims import UndecidedError, is_symbolic, lower, maximum, minimum, upper
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ops.evaluate import evaluate_operator
+from nautilus_cli.ops.spec import Operator
+
+MOST_ELEMENTS = 256
+"""Elements of a tensor whose contents are followed; shapes have fewer."""
+
+_EXACT_FLOAT = 1 << 24
+"""Integers up to this have an exact float32. Source: IEEE 754-2019, 3.3."""
+
+READERS: Mapping[str, tuple[int, ...]] = {
+    "ConstantOfShape": (0,),
+    "Expand": (1,),
+    "Reshape": (1,),
+    "Slice": (1, 2),
+}
+"""Operands that decide a shape and may be symbolic: the operator's rules compute with them as they do with numbers."""
+
+_MOVED: Mapping[str, tuple[int, ...] | None] = {
+    "Concat": None,
+    "Expand": (0,),
+    "Flatten": (0,),
+    "Gather": (0,),
+    "GatherElements": (0,),
+    "GatherND": (0,),
+    "Identity": (0,),
+    "Reshape": (0,),
+    "Slice": (0,),
+    "Split": (0,),
+    "Squeeze": (0,),
+    "Tile": (0,),
+    "Transpose": (0,),
+    "Unsqueeze": (0,),
+    "Where": (1, 2),
+}
+"""Operators each result element of which is an element of one of these operands (None: of any)."""
+
+
+def _divided(a: int, b: int) -> int | None:
+    """Return a quotient rounded towards zero, which that rounded down is where both are positive."""
+    return a // b if lower(a) >= 0 and lower(b) > 0 else None
+
+
+def _remainder(a: int, b: int) -> int | None:
+    return a % b if lower(b) > 0 else None
+
+
+_ARITHMETIC: Mapping[str, Callable[..., Any]] = {
+    "Abs": abs,
+    "Add": python.add,
+    "Div": _divided,
+    "Equal": python.eq,
+    "Greater": python.gt,
+    "GreaterOrEqual": python.ge,
+    "Less": python.lt,
+    "LessOrEqual": python.le,
+    "Max": maximum,
+    "Min": minimum,
+    "Mod": _remainder,
+    "Mul": python.mul,
+    "Neg": python.neg,
+    "Sub": python.sub,
+}
+"""Elementwise integer functions; None where the result is no integer expression."""
+
+_REDUCTIONS: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "ReduceMax": lambda values: maximum(*values),
+    "ReduceMin": lambda values: minimum(*values),
+    "ReduceProd": prod,
+    "ReduceSum": sum,
+}
+
+
+def readable(op: str, index: int, value: Value | None) -> np.ndarray | None:
+    """Return what a rule of operator OP may know of its operand: a constant, or an expression where the rule can compute with one."""
+    if value is None or value.constant is not None:
+        return None if value is None else value.constant
+    return value.contents if index in READERS.get(op, ()) else None
+
+
+def contents(
+    operator: Operator, attrs: Any, inputs: Sequence[Value | None], results: Sequence[TensorType]
+) -> tuple[np.ndarray, ...] | None:
+    """Return the contents of an operator's results as arrays of objects, None where they are not known.
+
+    Args:
+        operator: what is applied.
+        attrs: its attributes.
+        inputs: its operands.
+        results: the inferred types of its results.
+    """
+    if operator.name == "Shape":
+        return (_objects(_dims(inputs[0])[attrs.start : attrs.end], results[0]),)
+    if operator.name == "Size":
+        return (_objects([prod(_dims(inputs[0]))], results[0]),)
+    if not any(v is not None and v.contents is not None for v in inputs):
+        return None
+    if any(v is not None and (v.constant is None and v.contents is None) for v in inputs):
+        return None
+    if any(any(is_symbolic(d) for d in t.shape) or t.elements > MOST_ELEMENTS for t in results):
+        return None
+    if operator.name in _MOVED:
+        return _moved(operator, attrs, inputs, results)
+    try:
+        return _computed(operator.name, attrs, inputs, results)
+    except UndecidedError:
+        return None
+
+
+def _dims(value: Value | None) -> tuple[int, ...]:
+    assert value is not None
+    return value.type.static
+
+
+def as_constant(array: np.ndarray, dtype: DType) -> np.ndarray | None:
+    """Return contents as an array of numbers, None where one of them is symbolic."""
+    if any(is_symbolic(v) for v in array.reshape(-1)):
+        return None
+    found = array.astype(dtype.numpy)
+    found.flags.writeable = False
+    return found
+
+
+def _objects(values: Sequence[int], type_: TensorType) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    array = array.reshape(type_.static)
+    array.flags.writeable = False
+    return array
+
+
+def _elements(value: Value) -> np.ndarray | None:
+    """Return the contents of an operand, those of a constant included, as objects; None where one is no integer."""
+    if value.constant is None:
+        return value.contents
+    if value.constant.size > MOST_ELEMENTS:
+        return None
+    whole = [int(v) if np.isfinite(v) and v == int(v) else None for v in value.constant.reshape(-1).tolist()]
+    return None if None in whole else _objects(whole, value.type)  # type: ignore[arg-type]
+
+
+def _moved(operator: Operator, attrs: Any, inputs: Sequence[Value | None], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
+    """Number all elements of the operands that move, let the operator move the numbers, and read off the elements."""
+    data = _MOVED[operator.name]
+    arrays: list[np.ndarray | None] = []
+    elements: list[int] = []
+    for index, value in enumerate(inputs):
+        if value is None or (data is not None and index not in data):
+            if value is not None and value.constant is None:
+                return None  # it moves by what is not known
+            arrays.append(None if value is None else value.constant)
+            continue
+        own = _elements(value)
+        if own is None:
+            return None
+        arrays.append(np.arange(len(elements), len(elements) + own.size, dtype=np.int64).reshape(own.shape))
+        elements += own.reshape(-1).tolist()
+    found = evaluate_operator(operator, attrs, arrays, len(results))
+    return tuple(_objects([elements[i] for i in array.reshape(-1)], type_) for array, type_ in zip(found, results, strict=False))
+
+
+def _computed(name: str, attrs: Any, inputs: Sequence[Value | None], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
+    operands = [None if v is None else _elements(v) for v in inputs]
+    known = [array for array in operands if array is not None]
+    (type_, *others) = results
+    if len(known) < len(operands) or others:
+        return None
+    if name in ("Cast", "CastLike"):
+        values = known[0].reshape(-1).tolist()
+        is_exact = type_.dtype.kind in ("int", "uint") or (type_.dtype.is_float and all(_is_exact(v) for v in values))
+        return (_objects(values, type_),) if is_exact and type_.dtype.bits >= 32 else None
+    if name in ("Floor", "Ceil"):
+        return (known[0],)
+    if name in _REDUCTIONS:
+        return (_objects([_REDUCTIONS[name](known[0].reshape(-1).tolist())], type_),) if type_.elements == 1 else None
+    function = _ARITHMETIC.get(name)
+    if function is None or (name == "Mod" and attrs.fmod) or (name == "Div" and type_.dtype.is_float):
+        return None
+    columns = [array.reshape(-1).tolist() for array in np.broadcast_arrays(*known)]
+    values = [function(*row) for row in zip(*columns, strict=True)]
+    if any(v is None for v in values) or (type_.dtype.is_float and not all(map(_is_exact, values))):
+        return None
+    return (_objects(values, type_),)
+
+
+def _is_exact(value: int) -> bool:
+    return lower(value) >= -_EXACT_FLOAT and upper(value) <= _EXACT_FLOAT
