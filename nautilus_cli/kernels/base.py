@@ -65,6 +65,15 @@ class Mapped(Protocol):
         ...
 
 
+@runtime_checkable
+class Ranked(Protocol):
+    """A family whose estimates can be held against those of others."""
+
+    def estimated_us(self, problem: Any, schedule: Any, target: Target) -> float:
+        """Return the time of a legal schedule on a GPU by the analytic model, in microseconds."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorMap:
     """A tensor that a kernel's bulk copies move boxes of, innermost dimension first; the host encodes it into the kernel's arguments.

@@ -34,6 +34,7 @@ class Problem:
         multiply: type of the elements that tensor cores multiply: F16, BF16, or F32, which they take as tf32.
         terms: 1; or 3, for F32, where each element is the sum of two of tf32 and only the product of the smaller ones is left out.
         accumulate: type of the sums, F32.
+        b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
     """
@@ -47,6 +48,7 @@ class Problem:
     multiply: DType
     terms: int = 1
     accumulate: DType = F32
+    b_is_constant: bool = False
     a_storage: DType = F16
     b_storage: DType = F16
 
@@ -100,6 +102,10 @@ class GemmMmaFamily:
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""
         return mma_product.schedules(problem.product)
+
+    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return mma_product.gpu_us(problem.product, schedule, target)
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return one block for each tile of each product."""

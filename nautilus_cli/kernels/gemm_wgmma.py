@@ -33,6 +33,7 @@ class Problem:
         b_k_last: whether k is B's last coordinate; F32 must have it so.
         multiply: type of the elements: F16, BF16, or F32, which is multiplied as tf32.
         accumulate: type of the sums, F32.
+        b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
     """
 
     batch: int
@@ -43,6 +44,7 @@ class Problem:
     b_k_last: bool
     multiply: DType
     accumulate: DType = F32
+    b_is_constant: bool = False
 
     @property
     def product(self) -> WgmmaProduct:
@@ -89,6 +91,10 @@ class GemmWgmmaFamily:
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""
         return wgmma_product.schedules(problem.product, target)
+
+    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return wgmma_product.gpu_us(problem.product, schedule, target)
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return a block for each tile, at most those that stay."""

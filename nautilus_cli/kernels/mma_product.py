@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product as combinations
-from math import ceil
+from math import ceil, prod
 
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.product import MOST_BLOCKS_Y, Product
@@ -30,6 +30,8 @@ _TRANSACTION_BYTES = 16
 _LEAST_COPY_BYTES = 4
 _MOST_ITEMS = 64
 _SUM_BYTES = 4
+_MOST_CLUSTER = 8
+"""Source: CUDA C++ Programming Guide 13, Thread Block Clusters."""
 
 # Cost model of a GPU, in cycles of a multiprocessor: rates of an H200's mma.sync and L2, latencies rounded. To be fitted.
 _CYCLES_PER_US = 1750
@@ -44,6 +46,8 @@ _SHARED_BYTES_PER_CYCLE = 128
 _COPY_INSTRUCTIONS = 5
 _COMPUTED_INSTRUCTIONS = 14
 _SCHEDULERS = 4
+_CLUSTER_CYCLES = 1200
+_REMOTE_BYTES_PER_CYCLE = 32
 
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _WARP_STEP_NS = 4900  # three rendezvous of 32 lanes
@@ -71,6 +75,7 @@ class Schedule:
         vector_c: neighbouring results that the epilogue takes at once.
         group_m: tile rows that blocks run down before they move on along n.
         blocks: that a multiprocessor shall hold at once; the compiler keeps to the registers that leaves.
+        cluster_k: blocks of a cluster that share out the depth; their sums are added in order at the end. From sm_90 on.
     """
 
     tile_m: int
@@ -85,6 +90,7 @@ class Schedule:
     vector_c: int = 1
     group_m: int = 1
     blocks: int = 1
+    cluster_k: int = 1
 
     @property
     def warps(self) -> int:
@@ -116,7 +122,7 @@ def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block: the stages, or the slices' sums that take their place."""
     s = schedule
     stages = s.stages * (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes
-    sums = s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES if s.slices_k > 1 else 0
+    sums = s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES if s.slices_k * s.cluster_k > 1 else 0
     return max(stages, sums)
 
 
@@ -136,10 +142,10 @@ def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> in
 
 
 def grid(problem: MmaProduct, schedule: Schedule) -> tuple[int, int, int]:
-    """Return the blocks along x (tiles), y and z (batches)."""
+    """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
     shape = problem.shape
     tiles = -(-shape.m // schedule.tile_m) * -(-shape.n // schedule.tile_n)
-    return tiles, min(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
+    return tiles * schedule.cluster_k, min(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
 
 
 def geometry(problem: MmaProduct, schedule: Schedule) -> Geometry:
@@ -164,8 +170,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
     step = STEP_BYTES // problem.element_bytes
     if s.tile_k < step * s.slices_k:
         reasons.append(f"a tile of {s.tile_k} steps has no step of {step} for each of {s.slices_k} slices")
-    if s.slices_k > 1 and s.warp_m // MMA_M % s.slices_k:
-        reasons.append(f"{s.slices_k} slices cannot share out the {s.warp_m} rows of a warp")
+    if s.cluster_k > _MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
+        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {_MOST_CLUSTER if target.has_clusters else 1} are possible")
     if not 2 <= s.stages <= 8:
         reasons.append(f"{s.stages} stages; 2 to 8 are written")
     if s.threads > _MOST_THREADS:
@@ -219,6 +225,7 @@ def space(problem: MmaProduct) -> Mapping[str, tuple[int, ...]]:
         "warp_m": (16, 32, 64),
         "warp_n": (16, 32, 64),
         "slices_k": (1, 2, 4),
+        "cluster_k": (1, 2, 4, 8),
         "stages": (2, 3, 4, 5, 6),
         "group_m": (1, 8),
     }
@@ -279,19 +286,25 @@ def _candidates(problem: MmaProduct, target: Target) -> Iterator[Schedule]:
                 if tile_k < slices_k * step or tile_k > max(2 * shape.k, 2 * step):
                     continue
                 group_m = 8 if shape.m >= 16 * tile_m and shape.n >= 2 * tile_n else 1
-                yield with_vectors(
-                    problem,
-                    Schedule(
-                        tile_m=tile_m,
-                        tile_n=tile_n,
-                        tile_k=tile_k,
-                        warp_m=warp_m,
-                        warp_n=warp_n,
-                        slices_k=slices_k,
-                        stages=stages,
-                        group_m=group_m,
-                    ),
+                schedule = Schedule(
+                    tile_m=tile_m,
+                    tile_n=tile_n,
+                    tile_k=tile_k,
+                    warp_m=warp_m,
+                    warp_n=warp_n,
+                    slices_k=slices_k,
+                    stages=stages,
+                    group_m=group_m,
                 )
+                for cluster_k in _clusters(problem, schedule, target):
+                    yield with_vectors(problem, replace(schedule, cluster_k=cluster_k))
+
+
+def _clusters(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple[int, ...]:
+    """Return how many blocks may share out the depth: several where the tiles leave multiprocessors idle."""
+    blocks = prod(grid(problem, schedule))
+    tiles = -(-problem.shape.k // schedule.tile_k)
+    return tuple(c for c in (1, 2, 4, 8) if c == 1 or (target.has_clusters and 2 * c <= tiles and blocks * c < 3 * target.multiprocessors))
 
 
 def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
@@ -321,16 +334,20 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES / _SHARED_BYTES_PER_CYCLE
 
+    if s.cluster_k > 1:
+        moved = 2 * s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES
+        finish += _CLUSTER_CYCLES + moved / _SHARED_BYTES_PER_CYCLE + moved / _REMOTE_BYTES_PER_CYCLE
+
     def round_cycles(together: int) -> float:
-        return ceil(shape.k / s.tile_k) * max(together * busy, latency) + _MEMORY_LATENCY + finish
+        return ceil(ceil(shape.k / s.tile_k) / s.cluster_k) * max(together * busy, latency) + _MEMORY_LATENCY + finish
 
     resident = _resident_blocks(problem, s, target)
     full, rest = divmod(grid(problem, s)[0] * shape.batch, target.multiprocessors * resident)
     cycles = _START_CYCLES + full * round_cycles(resident)
     if rest:
         cycles += round_cycles(ceil(rest / target.multiprocessors))
-    moved = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
-    return max(cycles / _CYCLES_PER_US, moved / target.memory_bytes_per_us)
+    needed = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
+    return max(cycles / _CYCLES_PER_US, needed / target.memory_bytes_per_us)
 
 
 def _resident_blocks(problem: MmaProduct, schedule: Schedule, target: Target) -> int:

@@ -61,6 +61,10 @@ class ProductFamily:
         """Yield the whole search space, illegal points included."""
         return product.schedules(problem.product, target)
 
+    def estimated_us(self, problem: ProductProblem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return product.gpu_us(problem.product, schedule, target)
+
     def geometry(self, problem: ProductProblem, schedule: Schedule) -> Geometry:
         """Return grid, threads and shared memory."""
         return product.geometry(problem.product, schedule)

@@ -22,6 +22,7 @@ class Target:
         memory_bytes_per_us: device memory bandwidth.
         has_async_copy: cp.async (sm_80).
         has_dependent_launch: griddepcontrol (sm_90).
+        has_clusters: blocks that reach each other's shared memory (sm_90).
         has_wgmma: products by warpgroups (sm_90a alone).
         is_emulated: kernels run on the CPU.
         source: where the numbers are from.
@@ -39,6 +40,7 @@ class Target:
     memory_bytes_per_us: int
     has_async_copy: bool = True
     has_dependent_launch: bool = False
+    has_clusters: bool = False
     has_wgmma: bool = False
     is_emulated: bool = False
     source: str

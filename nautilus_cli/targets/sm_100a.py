@@ -16,5 +16,6 @@ TARGET = Target(
     l2_bytes=126 * 1024 * 1024,
     memory_bytes_per_us=8_000_000,
     has_dependent_launch=True,
+    has_clusters=True,
     source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA B200 datasheet and the Blackwell tuning guide (L2).",
 )

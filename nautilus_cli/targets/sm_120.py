@@ -16,5 +16,6 @@ TARGET = Target(
     l2_bytes=128 * 1024 * 1024,
     memory_bytes_per_us=1_792_000,
     has_dependent_launch=True,
+    has_clusters=True,
     source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA RTX PRO 6000 datasheet; RTX Blackwell white paper.",
 )

@@ -16,6 +16,7 @@ TARGET = Target(
     l2_bytes=60 * 1024 * 1024,
     memory_bytes_per_us=4_800_000,
     has_dependent_launch=True,
+    has_clusters=True,
     has_wgmma=True,
     source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA H200 datasheet; the L2 size as an H200 reports it.",
 )

@@ -85,12 +85,15 @@ def request(product: Product, kind: str, target: Target, schedule: Any = None) -
     at_a, at_b = ((p.m, p.k) if p.a_k_last else (p.k, p.m)), ((p.n, p.k) if p.b_k_last else (p.k, p.n))
     shape: dict[str, Any] = {"batch": 1, "m": p.m, "n": p.n, "k": p.k, "a_k_last": p.a_k_last, "b_k_last": p.b_k_last}
     problem: Any
+    constant = p.b_k_last  # as weights are
     if kind == "gemm":
         problem = gemm.Problem(**shape, accumulate=F32, a_storage=dtype, b_storage=dtype)
     elif kind == "gemm_mma":
-        problem = gemm_mma.Problem(**shape, multiply=dtype, a_storage=dtype, b_storage=dtype, terms=3 if p.dtype == "3xtf32" else 1)
+        problem = gemm_mma.Problem(
+            **shape, multiply=dtype, a_storage=dtype, b_storage=dtype, terms=3 if p.dtype == "3xtf32" else 1, b_is_constant=constant
+        )
     else:
-        problem = gemm_wgmma.Problem(**shape, multiply=dtype)
+        problem = gemm_wgmma.Problem(**shape, multiply=dtype, b_is_constant=constant)
     chosen = family(kind).choose(problem, target) if schedule is None else schedule
     functors = (("A", _loaded(0, dtype, at_a)), ("B", _loaded(1, dtype, at_b)), ("Epilogue", _epilogue(p, dtype)))
     pointers = 3 if p.epilogue == "plain" else 4

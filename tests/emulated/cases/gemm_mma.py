@@ -110,6 +110,7 @@ def plain(
         terms=terms,
         a_storage=storage,
         b_storage=storage,
+        b_is_constant=k % 2 == 0,
     )
     steps = Steps()
     steps.store(steps.parameter(0), 2, result, identity((batch, m, n)))

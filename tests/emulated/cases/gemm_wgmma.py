@@ -85,7 +85,7 @@ def plain(
     """Return a product of (batch, m, n, k) extents whose rows lie at multiples of 16 bytes: slots 0 and 1 are A and B, 2 the result."""
     batch, m, n, k = extents
     result = storage if result is None else result
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage)
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage, b_is_constant=n % 2 == 1)
     steps = Steps()
     steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
     buffers, functors = [], []

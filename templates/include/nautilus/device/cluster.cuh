@@ -42,7 +42,8 @@ NAUTILUS_DEVICE void cluster_barrier(Site site = current_site()) {
 #endif
 }
 
-// Counts this thread as arrived at the barrier that lies in block RANK where BARRIER lies in this one.
+// Counts this thread as arrived at the barrier that lies in block RANK where BARRIER lies in this one. Its reads of shared memory are done
+// before; what it wrote is not ordered for other blocks, since that would wait for all of its memory accesses.
 NAUTILUS_DEVICE void mbarrier_arrive_at(Mbarrier *barrier, int rank, Site site = current_site()) {
 #ifdef NAUTILUS_EMULATED
     if (rank != 0) emulated::fail("mbarrier_arrive_at a block that the cluster does not have", site);
@@ -52,10 +53,30 @@ NAUTILUS_DEVICE void mbarrier_arrive_at(Mbarrier *barrier, int rank, Site site =
         "{\n"
         ".reg .b32 there;\n"
         "mapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
         "}" ::"r"(shared_address(barrier)),
         "r"(rank)
         : "memory");
+#endif
+}
+
+// Reads the float that lies in block RANK where SHARED lies in this one, between two cluster barriers.
+NAUTILUS_DEVICE float load_shared_at(const float *shared, int rank, Site site = current_site()) {
+#ifdef NAUTILUS_EMULATED
+    if (rank != 0) emulated::fail("load_shared_at a block that the cluster does not have", site);
+    return *shared;
+#else
+    float value;
+    asm volatile(
+        "{\n"
+        ".reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %1, %2;\n"
+        "ld.shared::cluster.f32 %0, [there];\n"
+        "}"
+        : "=f"(value)
+        : "r"(shared_address(shared)), "r"(rank)
+        : "memory");
+    return value;
 #endif
 }
 

@@ -22,12 +22,16 @@
 #define NAUTILUS_DEVICE __device__ __forceinline__
 #define NAUTILUS_UNROLL _Pragma("unroll")
 #define NAUTILUS_LAUNCH_BOUNDS(...) __launch_bounds__(__VA_ARGS__)
-#define NAUTILUS_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)  // of a kernel, from sm_90 on
 #define NAUTILUS_GRID_CONSTANT __grid_constant__
 
 #endif
 
 // What the target has; the emulator has everything.
+#if __CUDA_ARCH__ >= 900
+#define NAUTILUS_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)  // of a kernel, along x
+#elif !defined(NAUTILUS_EMULATED)
+#define NAUTILUS_CLUSTER(blocks)
+#endif
 #if defined(NAUTILUS_EMULATED) || __CUDA_ARCH__ >= 900
 #define NAUTILUS_HAS_SM90 1  // stmatrix, mbarriers that count bytes, bulk copies and tensor maps, clusters
 #else

@@ -17,8 +17,8 @@ NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
   if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
   const TileIndex tile =
-      tile_index<Schedule>(device::block_index().x, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
-  mma_product<Schedule, typename Problem::Multiply, static_cast<int>(Problem::Terms::kValue)>(
+      tile_index<Schedule>(device::block_index().x / Schedule::kClusterK, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
+  mma_product<Schedule, typename Problem::Multiply, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
       MatrixSink<Epilogue, Index, M, N>{batch}, tile);
 }

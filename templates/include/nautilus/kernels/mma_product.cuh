@@ -1,7 +1,8 @@
 // The main loop of matrix products on tensor cores by mma.sync: tiles through a ring of stages in shared memory, sums in registers.
 //
 // A block computes kTileM by kTileN results, each of its warps kWarpM by kWarpN of them over a share of every tile's depth: the sums of
-// kSlicesK warps are added in order at the end. Copies run kStages - 1 tiles ahead.
+// kSlicesK warps are added in order at the end. So are those of the kClusterK blocks of a cluster, each of which has a share of the tiles.
+// Copies run kStages - 1 tiles ahead.
 #pragma once
 
 #include <nautilus/core/arguments.cuh>
@@ -123,12 +124,12 @@ NAUTILUS_DEVICE void exchange_columns(float (&sums)[2 * kPairs][4]) {
   }
 }
 
-// Hands kRows times 16 rows of results to the epilogue, from FIRST_ROW of the tile on. Reads of a row are issued before its first store.
-template <class Schedule, int kRows, class Sink, class A>
+// Hands kRows times 16 rows and kPairs times 16 columns of results to the epilogue, from FIRST_ROW and FIRST_COLUMN of the tile on. Reads of
+// a row are issued before its first store.
+template <class Schedule, int kRows, int kPairs, class Sink, class A>
 NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex tile, int first_row, int first_column,
-                                 float (&sums)[kRows][2 * WarpPlace<Schedule>::kPairs][4]) {
+                                 float (&sums)[kRows][2 * kPairs][4]) {
   using Epilogue = typename Sink::Epilogue;
-  constexpr int kPairs = WarpPlace<Schedule>::kPairs;
   constexpr int kVector = Schedule::kVectorC;
   constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
   constexpr int kGroup = kTogether / 2;            // of steps along n
@@ -165,16 +166,46 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
   }
 }
 
-// Adds the sums of the slices in order, through shared memory; each slice finishes a share of the rows.
+// How the sums of a warp's place are shared out for finishing: among all slices of all blocks of the cluster, or as many as there are units
+// of 16 rows and of columns that lanes exchange.
+template <class Schedule>
+struct FinishShares {
+  using Warps = WarpPlace<Schedule>;
+  static constexpr int kParts = Schedule::kSlicesK * Schedule::kClusterK;
+  static constexpr int kUnitPairs = greatest(1, Schedule::kVectorC / 4);
+  static constexpr int kShares = least(kParts, Warps::kRows * (Warps::kPairs / kUnitPairs));
+  static constexpr int kSharesRows = least(Warps::kRows, kShares);
+  static constexpr int kSharesColumns = kShares / kSharesRows;
+  static constexpr int kRows = Warps::kRows / kSharesRows;
+  static constexpr int kPairs = Warps::kPairs / kSharesColumns;
+};
+
+// Adds the sums of the slices and of the cluster's blocks in order, through shared memory; each finishes a share of them.
 template <class Schedule, class Sink, class A>
 NAUTILUS_DEVICE void finish_warp_slices(const A &arguments, const Sink &sink, TileIndex tile, const WarpPlace<Schedule> &warp,
                                         float *shared, float (&sums)[WarpPlace<Schedule>::kRows][2 * WarpPlace<Schedule>::kPairs][4]) {
   using Warps = WarpPlace<Schedule>;
-  constexpr int kRows = Warps::kRows, kColumns = 2 * Warps::kPairs, kOwnRows = kRows / Schedule::kSlicesK;
+  using Shares = FinishShares<Schedule>;
+  constexpr int kCluster = Schedule::kClusterK;
+  constexpr int kRows = Warps::kRows, kColumns = 2 * Warps::kPairs, kOwnColumns = 2 * Shares::kPairs;
   const int lane = device::lane_index();
   // Every register of a warp is a line of shared memory.
   const auto line = [&](int slice, int row, int column, int e) {
     return shared + (((slice * Warps::kWarps + warp.number) * kRows + row) * kColumns * 4 + column * 4 + e) * device::kWarpThreads + lane;
+  };
+  const auto load = [&](int block, int slice, int row, int column, int e) {
+    if constexpr (kCluster == 1) {
+      return *line(slice, row, column, e);
+    } else {
+      return device::load_shared_at(line(slice, row, column, e), block);
+    }
+  };
+  const auto barrier = [] {
+    if constexpr (kCluster == 1) {
+      device::block_barrier();
+    } else {
+      device::cluster_barrier();
+    }
   };
   device::block_barrier();  // the last tile has been read
   NAUTILUS_UNROLL
@@ -185,26 +216,33 @@ NAUTILUS_DEVICE void finish_warp_slices(const A &arguments, const Sink &sink, Ti
       for (int e = 0; e < 4; ++e) *line(warp.slice, i, j, e) = sums[i][j][e];
     }
   }
-  device::block_barrier();
-  float totals[kOwnRows][kColumns][4];
-  NAUTILUS_UNROLL
-  for (int i = 0; i < kOwnRows; ++i) {
+  barrier();
+  const int part = warp.slice * kCluster + device::block_index().x % kCluster;
+  if (part < Shares::kShares) {
+    const int first_row = part / Shares::kSharesColumns * Shares::kRows, first_pair = part % Shares::kSharesColumns * Shares::kPairs;
+    float totals[Shares::kRows][kOwnColumns][4] = {};
     NAUTILUS_UNROLL
-    for (int j = 0; j < kColumns; ++j) {
+    for (int block = 0; block < kCluster; ++block) {
       NAUTILUS_UNROLL
-      for (int e = 0; e < 4; ++e) {
-        const int row = warp.slice * kOwnRows + i;
-        totals[i][j][e] = *line(0, row, j, e);
+      for (int slice = 0; slice < Schedule::kSlicesK; ++slice) {
         NAUTILUS_UNROLL
-        for (int slice = 1; slice < Schedule::kSlicesK; ++slice) totals[i][j][e] += *line(slice, row, j, e);
+        for (int i = 0; i < Shares::kRows; ++i) {
+          NAUTILUS_UNROLL
+          for (int j = 0; j < kOwnColumns; ++j) {
+            NAUTILUS_UNROLL
+            for (int e = 0; e < 4; ++e) totals[i][j][e] += load(block, slice, first_row + i, 2 * first_pair + j, e);
+          }
+        }
       }
     }
+    finish_warp<Schedule, Shares::kRows, Shares::kPairs>(arguments, sink, tile, warp.m + 16 * first_row, warp.n + 16 * first_pair, totals);
   }
-  finish_warp<Schedule, kOwnRows>(arguments, sink, tile, warp.m + 16 * kOwnRows * warp.slice, warp.n, totals);
+  if constexpr (kCluster > 1) barrier();  // others may still read this block's sums
 }
 
-// Computes one tile of results. SOURCE_A gives the rows, SOURCE_B the columns, SINK takes the results; T is multiplied.
-template <class Schedule, class T, int kTerms, class SourceA, class SourceB, class Sink, class A>
+// Computes one tile of results. SOURCE_A gives the rows, SOURCE_B the columns, SINK takes the results; T is multiplied. A constant B is brought
+// before earlier kernels have finished.
+template <class Schedule, class T, int kTerms, bool kBIsConstant, class SourceA, class SourceB, class Sink, class A>
 NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
   constexpr int kThreads = kMmaThreads<Schedule>, kStages = Schedule::kStages;
   using LoaderA = MmaTileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads>;
@@ -224,31 +262,42 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
 
   LoaderA loader_a(arguments, source_a, tile.m * Schedule::kTileM, thread);
   LoaderB loader_b(arguments, source_b, tile.n * Schedule::kTileN, thread);
-  device::dependency_wait();
-  const int tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
-  const auto start = [&](int number, unsigned char *stage) {
-    if (number < tiles) {
-      loader_a.start(arguments, number * Schedule::kTileK, stage);
-      loader_b.start(arguments, number * Schedule::kTileK, stage + LayoutA::kBytes);
-    }
-    device::cp_async_commit();
+  const int all_tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
+  const int share = ceil_divide(all_tiles, Schedule::kClusterK);
+  const int first_tile = least(all_tiles, device::block_index().x % Schedule::kClusterK * share);
+  const int tiles = least(share, all_tiles - first_tile);
+  const auto start_a = [&](int number, unsigned char *stage) {
+    if (number < tiles) loader_a.start(arguments, (first_tile + number) * Schedule::kTileK, stage);
+  };
+  const auto start_b = [&](int number, unsigned char *stage) {
+    if (number < tiles) loader_b.start(arguments, (first_tile + number) * Schedule::kTileK, stage + LayoutA::kBytes);
   };
   const auto finish = [&](int number, unsigned char *stage) {
     if (number < tiles) {
-      loader_a.finish(arguments, number * Schedule::kTileK, stage);
-      loader_b.finish(arguments, number * Schedule::kTileK, stage + LayoutA::kBytes);
+      loader_a.finish(arguments, (first_tile + number) * Schedule::kTileK, stage);
+      loader_b.finish(arguments, (first_tile + number) * Schedule::kTileK, stage + LayoutA::kBytes);
     }
   };
+  constexpr bool kIsBEarly = kBIsConstant && LoaderB::kIsCopied;
+  if constexpr (kIsBEarly) {
+    NAUTILUS_UNROLL
+    for (int number = 0; number < kStages - 1; ++number) start_b(number, shared + number * kStage);
+  }
+  device::dependency_wait();
   NAUTILUS_UNROLL
   for (int number = 0; number < kStages - 1; ++number) {
-    start(number, shared + number * kStage);
+    start_a(number, shared + number * kStage);
+    if constexpr (!kIsBEarly) start_b(number, shared + number * kStage);
+    device::cp_async_commit();
     finish(number, shared + number * kStage);
   }
   unsigned char *reading = shared, *filling = shared + (kStages - 1) * kStage;
   for (int number = 0; number < tiles; ++number) {
     device::cp_async_wait<kStages - 2>();
     device::block_barrier();  // the tile is there, and the one before it has been read
-    start(number + kStages - 1, filling);
+    start_a(number + kStages - 1, filling);
+    start_b(number + kStages - 1, filling);
+    device::cp_async_commit();
     uint32 a[2][Warps::kRows][4], b[2][Warps::kPairs][4];
     const auto load = [&](int step) {
       const int depth = (warp.slice * kSteps + step) * kStep;
@@ -267,8 +316,8 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
   }
   device::cp_async_wait<0>();
   device::dependency_trigger();
-  if constexpr (Schedule::kSlicesK == 1) {
-    finish_warp<Schedule, Warps::kRows>(arguments, sink, tile, warp.m, warp.n, sums);
+  if constexpr (Schedule::kSlicesK * Schedule::kClusterK == 1) {
+    finish_warp<Schedule, Warps::kRows, Warps::kPairs>(arguments, sink, tile, warp.m, warp.n, sums);
   } else {
     finish_warp_slices<Schedule>(arguments, sink, tile, warp, reinterpret_cast<float *>(shared), sums);
   }

@@ -195,8 +195,8 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 }
 
 // Computes all tiles of WALK over DEPTH steps of the sum, at least 1. Tensor maps 0 and 1 of the arguments bring the operands; SINK_OF(batch)
-// takes the results.
-template <class Schedule, class T, class OperandA, class OperandB, class A, class SinkOf>
+// takes the results. A constant B is brought before earlier kernels have finished.
+template <class Schedule, class T, bool kBIsConstant, class OperandA, class OperandB, class A, class SinkOf>
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule>;
   constexpr int kCluster = Groups::kCluster;
@@ -216,21 +216,35 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   } else {
     device::block_barrier();
   }
-  device::dependency_wait();
   typename Ring<Schedule, OperandA, OperandB>::Place place;
   if (group == 0) {
     device::release_registers<Groups::kProducerRegisters>();
     if (thread == 0) {
+      const auto load_a = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, tile * OperandA::kDepth, ring.a(stage), ring.full + stage,
+                       rank / Schedule::kClusterM, (1 << kCluster) - 1);
+      };
+      const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+        device::mbarrier_arrive_expect(ring.full + stage, ring.kStageBytes);
+        OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, tile * OperandB::kDepth, ring.b(stage), ring.full + stage,
+                       rank % Schedule::kClusterM, (1 << kCluster) - 1);
+      };
+      int early = 0;  // tiles of B that are on their way before those of A
+      if constexpr (kBIsConstant) {
+        const auto first = walk.place(block / kCluster);
+        for (; early < least(Schedule::kStages, tiles); ++early) load_b(first, early, early);
+      }
+      device::dependency_wait();
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
         for (int tile = 0; tile < tiles; ++tile) {
-          device::Mbarrier *const full = ring.full + place.stage;
-          device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
-          device::mbarrier_arrive_expect(full, ring.kStageBytes);
-          OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, tile * OperandA::kDepth, ring.a(place.stage), full,
-                         rank / Schedule::kClusterM, (1 << kCluster) - 1);
-          OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, tile * OperandB::kDepth, ring.b(place.stage), full,
-                         rank % Schedule::kClusterM, (1 << kCluster) - 1);
+          if (early > 0) {
+            --early;
+          } else {
+            device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
+            load_b(at, tile, place.stage);
+          }
+          load_a(at, tile, place.stage);
           place.advance();
         }
       }
@@ -239,6 +253,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     device::warp_barrier();
   } else {
     device::acquire_registers<Groups::kConsumerRegisters>();
+    device::dependency_wait();
     const int consumer = group - 1;
     const int first_row = Schedule::kPingPong ? 0 : consumer * Groups::kRows;
     float sums[Groups::kBands][Schedule::kTileN / 2];
