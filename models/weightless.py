@@ -24,7 +24,7 @@ KEY = "weightless"
 """Name of the metadata entry: a JSON object, tensor name to [mean, deviation]."""
 
 KEEP_ELEMENTS = 4096
-"""Tensors up to this size stay."""
+"""Tensors up to this size stay, unless `strip` is told otherwise."""
 
 KEEP_DISTINCT = 64
 """Tensors of at most this many distinct values (in their first 100,000) stay."""
@@ -54,12 +54,18 @@ class Stripped:
         return f"{self.nodes} nodes, {self.tensors} tensors dropped, {self.packed_bytes} bytes"
 
 
-def strip(source: Path | str, target: Path | str) -> Stripped:
-    """Write SOURCE without its large floating-point tensors to TARGET, compressed."""
+def strip(source: Path | str, target: Path | str, *, keep_elements: int = KEEP_ELEMENTS) -> Stripped:
+    """Write SOURCE without its large floating-point tensors to TARGET, compressed.
+
+    Args:
+        source: an ONNX model.
+        target: the file to write.
+        keep_elements: tensors up to this size stay.
+    """
     model = onnx.load(source)
     dropped: dict[str, list[float]] = {}
     for tensor in model.graph.initializer:
-        if _is_kept(tensor):
+        if _is_kept(tensor, keep_elements):
             continue
         values = numpy_helper.to_array(tensor).astype(np.float64)
         dropped[tensor.name] = [float(f"{values.mean():.6g}"), float(f"{values.std():.6g}")]
@@ -110,9 +116,9 @@ def save(model: onnx.ModelProto, path: Path | str) -> None:
     onnx.save(model, target, save_as_external_data=size > EXTERNAL_BYTES, location=f"{target.name}.data")
 
 
-def _is_kept(tensor: TensorProto) -> bool:
+def _is_kept(tensor: TensorProto, keep_elements: int) -> bool:
     """Return whether a tensor's data stays in the stripped graph."""
-    if tensor.data_type not in _FLOATS or int(np.prod(tensor.dims)) <= KEEP_ELEMENTS:
+    if tensor.data_type not in _FLOATS or int(np.prod(tensor.dims)) <= keep_elements:
         return True
     values = numpy_helper.to_array(tensor).astype(np.float64)
     return not np.isfinite(values).all() or len(np.unique(values.ravel()[:100_000])) <= KEEP_DISTINCT

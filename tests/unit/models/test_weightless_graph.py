@@ -60,6 +60,13 @@ def test_everything_else_stays(packed: Path):
         np.testing.assert_array_equal(filled[name], TENSORS[name])
 
 
+def test_how_much_is_kept_can_be_said(tmp_path: Path):
+    source, target = tmp_path / "model.onnx", tmp_path / "graph.onnx.xz"
+    onnx.save(model_with(TENSORS), source)
+    assert weightless.strip(source, target, keep_elements=15).tensors == 3
+    assert not np.array_equal(initializers(weightless.fill(target))["small"], TENSORS["small"])
+
+
 def test_filling_is_seeded(packed: Path):
     first, again, other = (weightless.fill(packed, seed).SerializeToString(deterministic=True) for seed in (1, 1, 2))
     assert first == again
