@@ -36,15 +36,15 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     check_granularity(x, scale, attrs.axis, attrs.block_size, "x_scale")
     same_dtype(x, zero_point, "x_zero_point")
     check_zero_point(zero_point, scale, "x_zero_point")
-    return (TensorType(_result(attrs, scale.dtype), x.shape),)
+    dtype = _result(attrs, scale.dtype)
+    if dtype not in _REAL:
+        raise ModelError(f"the result's type is {dtype}; the specification allows {', '.join(d.name for d in _REAL)}")
+    return (TensorType(dtype, x.shape),)
 
 
 def _result(attrs: DequantizeLinearAttrs, scale: DType) -> DType:
     """Return the element type of the result: the attribute, else that of the scale."""
-    dtype = dtype_from_onnx(attrs.output_dtype) if attrs.output_dtype else scale
-    if dtype not in _REAL:
-        raise ModelError(f"the result's type is {dtype}; the specification allows {', '.join(d.name for d in _REAL)}")
-    return dtype
+    return dtype_from_onnx(attrs.output_dtype) if attrs.output_dtype else scale
 
 
 def _build(emitter: Emitter, attrs: DequantizeLinearAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
