@@ -1,11 +1,15 @@
-"""Cases in one file, for a machine whose onnx has other cases: a zip of models and tensors as protobuf, and an index."""
+"""Cases in one file, for a machine whose onnx has others: a zip of models, tensors and an index.
+
+With the libraries of the cases in it, that machine needs a driver and no compiler, and an onnx that knows no operator of theirs.
+"""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,13 +22,15 @@ from tests.conformance.cases import Case, DataSet
 INDEX = "index.json"
 
 
-def write(cases: Sequence[Case], path: Path) -> None:
-    """Write cases; tensors keep their bits, sequences become lists, an empty optional null."""
+def write(cases: Sequence[Case], path: Path, libraries: Mapping[str, bytes] = MappingProxyType({})) -> None:
+    """Write cases, and the libraries of those that have one; tensors keep their bits, sequences become lists, an empty optional null."""
     index: list[dict[str, Any]] = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for case in cases:
             folder = f"{case.suite}/{case.name}"
             file.writestr(f"{folder}/model.onnx", case.model.SerializeToString())
+            if case.key in libraries:
+                file.writestr(f"{folder}/libmodel.so", libraries[case.key])
             sets = []
             for number, data in enumerate(case.data_sets):
                 inputs = [_put(file, f"{folder}/{number}/input_{i}", value) for i, value in enumerate(data.inputs)]
@@ -56,6 +62,13 @@ def read(path: Path) -> list[Case]:
             )
             for row in json.loads(file.read(INDEX))
         ]
+
+
+def read_libraries(path: Path) -> dict[str, bytes]:
+    """Return the libraries of a file, by key of the case."""
+    end = "/libmodel.so"
+    with zipfile.ZipFile(path) as file:
+        return {name.removesuffix(end): file.read(name) for name in file.namelist() if name.endswith(end)}
 
 
 def _put(file: zipfile.ZipFile, name: str, value: Any) -> Any:

@@ -196,6 +196,7 @@ def _read(path: Path, type_: TypeProto) -> Any:
 
 
 def _operator(model: ModelProto) -> str:
-    """Return what a model is about: its one operator, or the few that it has."""
-    names = sorted({f"{node.domain}::{node.op_type}" if node.domain else node.op_type for node in model.graph.node} - {"Constant"})
-    return "+".join(names) if len(names) < 4 else "several"
+    """Return what a model is about: its one operator, or the two that it has."""
+    names = {f"{node.domain}::{node.op_type}" if node.domain else node.op_type for node in model.graph.node}
+    names = names - {"Constant"} or names
+    return "+".join(sorted(names)) if len(names) < 3 else "several"

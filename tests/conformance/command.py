@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 import tempfile
-import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,30 +19,37 @@ from tests.conformance import archive, cases, expectations, harness, report
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cases, or export them; return 0 where everything is as expected, 1 where not, 2 where it cannot be run."""
     options = _parser().parse_args(arguments)
-    if options.command == "export":
-        chosen = _choose(options, cases.load(options.suite or cases.SUITES))
-        archive.write(chosen, options.output)
-        print(f"{len(chosen)} cases in {options.output}")
-        return 0
     try:
-        return _run(options)
+        known = archive.read(options.archive) if options.archive else cases.load(options.suite or cases.SUITES)
+        chosen = _choose(options, known)
+        if not chosen:
+            print("no case matches", file=sys.stderr)
+            return 2
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory()) if options.no_cache else None
+            store = Cache(Path(folder)) if folder else Cache.default()
+            return (_export if options.command == "export" else _run)(options, chosen, store)
     except NautilusError as error:
-        traceback.print_exc()
         print(error, file=sys.stderr)
         return 2
 
 
-def _run(options: argparse.Namespace) -> int:
-    known = archive.read(options.archive) if options.archive else cases.load(options.suite or cases.SUITES)
-    chosen = _choose(options, known)
-    if not chosen:
-        print("no case matches", file=sys.stderr)
-        return 2
+def _export(options: argparse.Namespace, chosen: list[cases.Case], store: Cache) -> int:
+    libraries: dict[str, bytes] = {}
+    if options.libraries:
+        libraries, _ = harness.libraries(chosen, registry.target(options.target), store=store, jobs=options.jobs, progress=_progress)
+    archive.write(chosen, options.output, libraries)
+    print(f"{len(chosen)} cases in {options.output}, {len(libraries)} with a library for {options.target}")
+    return 0
+
+
+def _run(options: argparse.Namespace, chosen: list[cases.Case], store: Cache) -> int:
     target = registry.target(options.target)
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) if options.no_cache else None
-        store = Cache(Path(folder)) if folder else Cache.default()
-        run = harness.run(chosen, target, store=store, jobs=options.jobs, progress=lambda text: print(text, file=sys.stderr, flush=True))
+    libraries = archive.read_libraries(options.archive) if options.archive else {}
+    if libraries:
+        run = harness.replay(chosen, libraries, target, jobs=options.jobs, progress=_progress)
+    else:
+        run = harness.run(chosen, target, store=store, jobs=options.jobs, progress=_progress)
     reasons = expectations.read()
     verdict = expectations.judge(run.outcomes, reasons)
     for line in report.lines(chosen, run, verdict):
@@ -54,6 +60,10 @@ def _run(options: argparse.Namespace) -> int:
         expectations.write(expectations.without(reasons, verdict.successes))
         print(f"{len(verdict.successes)} cases that pass are taken out of {expectations.FILE.name}")
     return 0 if verdict.is_good else 1
+
+
+def _progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def _choose(options: argparse.Namespace, known: Sequence[cases.Case]) -> list[cases.Case]:
@@ -82,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one case in N, chosen by a hash of its name")
     parser.add_argument("--target", default="emulated", help="emulated, or that of the GPU here, for example sm_90a")
     parser.add_argument("--archive", type=Path, metavar="FILE", help="take the cases from a file that export wrote")
+    parser.add_argument("--libraries", action="store_true", help="export: with the library of each case, compiled for --target")
     parser.add_argument("-o", "--output", type=Path, default=Path("conformance-cases.zip"), help="what export writes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes and compilers at once; one a core where it is not given")

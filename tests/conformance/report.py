@@ -9,11 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from nautilus_cli import __version__
+from nautilus_cli.errors import shortened
 from tests.conformance.cases import Case, kinds
 from tests.conformance.expectations import Verdict
 from tests.conformance.harness import STATUSES, Outcome, Run
 
 COLUMNS = 4
+LONGEST = 28
 
 
 @dataclass(slots=True)
@@ -44,8 +46,8 @@ def lines(cases: Sequence[Case], run: Run, verdict: Verdict) -> Iterable[str]:
     """Yield what to print."""
     suites, operators = counts(cases, run.outcomes)
     yield "cases that pass, by operator:"
-    cells = [f"{name} {count.passed}/{count.all}" for name, count in operators.items()]
-    width = min(38, max((len(cell) for cell in cells), default=0)) + 2
+    cells = [f"{shortened(name, LONGEST)} {count.passed}/{count.all}" for name, count in operators.items()]
+    width = max((len(cell) for cell in cells), default=0) + 2
     for first in range(0, len(cells), COLUMNS):
         yield "  " + "".join(cell.ljust(width) for cell in cells[first : first + COLUMNS]).rstrip()
     yield "cases that pass, by suite:"

@@ -80,14 +80,13 @@ def named_inputs(model: ModelProto, inputs: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, inputs, strict=False))
 
 
-def run_case(case: Case, planned: Planned, target: Target, images: Sequence[Image], store: Cache, folder: Path) -> list[list[np.ndarray]]:
-    """Write the library of a case, load it, and return its outputs for each data set.
+def write_library(planned: Planned, target: Target, images: Sequence[Image], store: Cache, output: Path) -> None:
+    """Write a library and its manifest.
 
     Raises:
-        NautilusError: it cannot be loaded or run.
+        NautilusError: it cannot be written.
     """
     variant = Variant(target=target, plan=planned.plan, symbols=tuple(kernel.symbol for kernel in planned.kernels), images=tuple(images))
-    output = folder / "libmodel.so"
     bundle.write(
         output,
         host_library=host_library(store),
@@ -96,12 +95,18 @@ def run_case(case: Case, planned: Planned, target: Target, images: Sequence[Imag
         tools={},
         producer=__version__,
     )
-    place = "emulated" if target.is_emulated else "gpu"
-    emulator = EmulatorOptions(threads=1) if target.is_emulated else None
+
+
+def run_library(case: Case, path: Path, *, is_emulated: bool) -> list[list[np.ndarray]]:
+    """Load the library of a case and return its outputs for each data set.
+
+    Raises:
+        NautilusError: it cannot be loaded or run.
+    """
+    emulator = EmulatorOptions(threads=1) if is_emulated else None
     results = []
-    with load_library(output, place=place, emulator=emulator) as library:
+    with load_library(path, place="emulated" if is_emulated else "gpu", emulator=emulator) as library:
         for data in case.data_sets:
-            # A model may leave an input unused; the library has it all the same.
             given = named_inputs(case.model, data.inputs)
             results.append(list(library({tensor.name: given[tensor.name] for tensor in library.inputs}).values()))
     return results

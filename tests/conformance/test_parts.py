@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from onnx import helper
 from onnx.backend.test.runner import Runner
 
 from nautilus_cli.codegen.render import Rendered
-from tests.conformance import archive, cases, expectations, workers
+from tests.conformance import archive, cases, command, expectations, workers
 from tests.conformance.building import UNIT_LEAST, UNIT_MOST, cut
 from tests.conformance.cases import Case, Choice, DataSet, core_kinds, kinds
 from tests.conformance.comparing import mismatch
@@ -146,3 +147,15 @@ def test_an_archive_keeps_every_bit(tmp_path):
     for wanted, given in zip(values[:3], found.inputs[:3], strict=True):
         assert (given.dtype, given.shape, given.tobytes()) == (wanted.dtype, wanted.shape, wanted.tobytes())
     assert [a.tolist() for a in found.inputs[3]] == [[1.0, 1.0], []] and found.inputs[4] is None and found.outputs[0].tolist() == [True]
+
+
+def test_cases_run_and_run_again_from_an_archive_of_their_libraries(tmp_path, capsys):
+    only, file = ["--only", "test_abs", "--only", "test_identity_sequence"], str(tmp_path / "cases.zip")
+    assert command.main([*only, "--json", str(tmp_path / "run.json")]) == 0
+    assert command.main(["export", *only, "--libraries", "-o", file]) == 0
+    assert command.main(["--archive", file, "--json", str(tmp_path / "again.json")]) == 0
+    first, again = (json.loads((tmp_path / name).read_text()) for name in ("run.json", "again.json"))
+    assert first["cases"]["node/test_abs"]["status"] == again["cases"]["node/test_abs"]["status"] == "passed"
+    assert again["suites"]["node"] == {"passed": 1, "all": 2}
+    assert "1 with a library for emulated" in capsys.readouterr().out
+    assert command.main(["--archive", file, "--only", "nothing"]) == 2
