@@ -19,7 +19,7 @@ class Problem:
     """A sampling.
 
     Functors, in this order: `X` at (image, one place for each spatial dimension, channel); `Grid` at (image, sample, coordinate), from -1
-    to 1 along a dimension, the last dimension's coordinate first; `Epilogue` at (image, sample, channel), whose parameter 0 is the sample
+    to 1 along a dimension or in elements, the last dimension's coordinate first; `Epilogue` at (image, sample, channel), whose parameter 0 is the sample
     in X's compute type.
 
     Attributes:
@@ -31,6 +31,7 @@ class Problem:
         is_aligned: whether -1 and 1 are the centres of the first and the last element; else their outer edges.
         is_clamped: whether elements outside are the outermost ones.
         is_reflected: whether elements outside are mirrored at those centres or edges; without both, they are zero.
+        is_in_elements: whether coordinates count elements from the centre of the first.
         grid_compute: type in which places are computed.
         is_channels_last: whether channels are innermost in memory; only sizes vectors.
         x_storage: type of the elements in memory; only sizes vectors.
@@ -44,6 +45,7 @@ class Problem:
     is_aligned: bool
     is_clamped: bool
     is_reflected: bool
+    is_in_elements: bool = False
     grid_compute: DType = F32
     is_channels_last: bool = True
     x_storage: DType = F32

@@ -9,13 +9,15 @@ from nautilus_cli.lowering.gemm import epilogue_expression
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.ops.grid_sample import GridSampleAttrs
+from nautilus_cli.ops.pixel_sample import OPERATOR as PIXEL_SAMPLE
 
 
 def lower(lowering: Lowering) -> Lowered:
     """Samples count over all spatial dimensions of the result."""
     anchor = lowering.group.anchor
     assert anchor is not None
-    attrs = anchor.attrs
+    is_in_elements = anchor.op == PIXEL_SAMPLE.name
+    attrs = GridSampleAttrs() if is_in_elements else anchor.attrs
     assert isinstance(attrs, GridSampleAttrs)
     x, grid = anchor.inputs[0], anchor.inputs[1]
     assert x is not None and grid is not None
@@ -40,6 +42,7 @@ def lower(lowering: Lowering) -> Lowered:
         is_aligned=bool(attrs.align_corners),
         is_clamped=attrs.padding_mode == "border",
         is_reflected=attrs.padding_mode == "reflection",
+        is_in_elements=is_in_elements,
         grid_compute=grid.type.dtype.compute,
         is_channels_last=result.order == channels_last,
         x_storage=main_storage(element, x.type.dtype),

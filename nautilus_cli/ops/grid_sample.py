@@ -38,7 +38,15 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     mode = one_of(attrs.mode, MODES, "mode")
     one_of(attrs.padding_mode, PADDINGS, "padding_mode")
     x = operand(inference, 0, "X", ALL if mode == "nearest" else FLOATS)
-    grid = operand(inference, 1, "grid", FLOATS)
+    return (sampled_type(x, operand(inference, 1, "grid", FLOATS)),)
+
+
+def sampled_type(x: TensorType, grid: TensorType) -> TensorType:
+    """Return the type of X sampled at a grid.
+
+    Raises:
+        ModelError: their shapes do not fit together.
+    """
     rank = len(x.shape) - 2
     if rank < 1 or len(grid.shape) != rank + 2 or grid.static[0] != x.static[0] or grid.static[-1] != rank:
         raise ModelError(
@@ -47,7 +55,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         )
     if 0 in x.static[2:] and 0 not in grid.static:
         raise ModelError(f"operand 'X' has shape {list(x.static)}: there is nothing to sample")
-    return (TensorType(x.dtype, (*x.static[:2], *grid.static[1:-1])),)
+    return TensorType(x.dtype, (*x.static[:2], *grid.static[1:-1]))
 
 
 def _reflected(place: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -71,11 +79,16 @@ class _Axis:
     weights: np.ndarray
 
 
-def _axis(attrs: GridSampleAttrs, grid: np.ndarray, size: int) -> _Axis:
-    """Return what normalised coordinates take along a dimension of SIZE."""
+def _axis(attrs: GridSampleAttrs, grid: np.ndarray, size: int, *, are_pixels: bool) -> _Axis:
+    """Return what coordinates, normalised or counted in elements, take along a dimension of SIZE."""
     one = grid.dtype.type
     low, high = (0.0, size - 1.0) if attrs.align_corners else (-0.5, size - 0.5)
-    place = (grid + one(1)) / one(2) * one(size - 1) if attrs.align_corners else ((grid + one(1)) * one(size) - one(1)) / one(2)
+    if are_pixels:
+        place = grid
+    elif attrs.align_corners:
+        place = (grid + one(1)) / one(2) * one(size - 1)
+    else:
+        place = ((grid + one(1)) * one(size) - one(1)) / one(2)
     if attrs.mode == "nearest":
         place = np.rint(place)
     # Cubic weights reach beyond the border from inside, so there only elements are clamped, as in onnxruntime and in PyTorch.
@@ -108,17 +121,17 @@ def _cubic(distance: np.ndarray) -> np.ndarray:
     return np.asarray(np.where(distance <= 1, near, far))
 
 
-def _evaluate(attrs: GridSampleAttrs, arrays: Sequence[np.ndarray | None], _outputs: int) -> tuple[np.ndarray, ...]:
-    x, grid = required(arrays)
+def sampled(attrs: GridSampleAttrs, x: np.ndarray, grid: np.ndarray, *, are_pixels: bool) -> np.ndarray:
+    """Return X sampled at a grid of places, which are normalised or count elements from the centre of the first."""
     batch, channels, *sizes = x.shape
     places = prod(grid.shape[1:-1])
     shape = (batch, channels, *grid.shape[1:-1])
     if prod(shape) == 0:
-        return (np.zeros(shape, x.dtype),)
+        return np.zeros(shape, x.dtype)
     flat = widened(grid).reshape(batch, places, len(sizes))
     with np.errstate(all="ignore"):
         # The last coordinate belongs to the first spatial dimension.
-        axes = [_axis(attrs, flat[..., -1 - axis], size) for axis, size in enumerate(sizes)]
+        axes = [_axis(attrs, flat[..., -1 - axis], size, are_pixels=are_pixels) for axis, size in enumerate(sizes)]
     wide = widened(x)
     images = np.arange(batch)[:, None]
     result = np.zeros((batch, places, channels), wide.dtype)
@@ -133,7 +146,12 @@ def _evaluate(attrs: GridSampleAttrs, arrays: Sequence[np.ndarray | None], _outp
                 result = term
             else:
                 result += term * np.prod([w for _, _, w in found], axis=0)[..., None].astype(wide.dtype)
-    return (stored(result.transpose(0, 2, 1).reshape(shape), x),)
+    return stored(result.transpose(0, 2, 1).reshape(shape), x)
+
+
+def _evaluate(attrs: GridSampleAttrs, arrays: Sequence[np.ndarray | None], _outputs: int) -> tuple[np.ndarray, ...]:
+    x, grid = required(arrays)
+    return (sampled(attrs, x, grid, are_pixels=False),)
 
 
 OPERATOR = Operator(

@@ -69,10 +69,23 @@ def samples(s: Sketch) -> None:
     s.node("MaxRoiPool", s.floats(2, 3, 7, 6), s.constant(np.float32([[1, 0, 0, 5, 3], [0, 2, 1, 9, 9]])), pooled_shape=[2, 3])
 
 
+def deformed(s: Sketch) -> None:
+    """The usual layer: offsets and mask come from a convolution of the image."""
+    x = convolved(s, s.floats(1, 3, 7, 8), 3, 8)
+    said = s.node("Conv", x, weights(s, 27, 8, 3, 3), pads=[1] * 4)
+    offset, mask = (s.node("Slice", said, *(s.constant([n]) for n in bounds)) for bounds in ((0, 18, 1), (18, 27, 1)))
+    s.node("Relu", s.node("DeformConv", x, weights(s, 4, 8, 3, 3), offset, weights(s, 4), s.node("Sigmoid", mask), pads=[1] * 4))
+    s.node("DeformConv", s.floats(2, 4, 6), weights(s, 6, 2, 3), s.floats(2, 6, 4), group=2, offset_group=2)
+
+
+def determinants(s: Sketch) -> None:
+    s.node("Relu", s.node("Det", s.node("Add", s.floats(5, 4, 4), s.constant(2 * np.eye(4, dtype=np.float32)))))
+
+
 @pytest.fixture(scope="module")
 def sketch() -> Sketch:
     sketch = Sketch()
-    for part in (resizes, transposed, volumes, pools, samples):
+    for part in (resizes, transposed, volumes, pools, samples, deformed, determinants):
         part(sketch)
     return sketch
 

@@ -15,8 +15,7 @@ from nautilus_cli.ir.types import BF16, F16, F32, F64, I32, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.grid_sample import FAMILY, TAPS, Problem, Schedule
 from nautilus_cli.numerics import derived
-from nautilus_cli.ops.grid_sample import GridSampleAttrs
-from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.grid_sample import GridSampleAttrs, sampled
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.gemm import values, with_long_indices
@@ -59,6 +58,8 @@ def places(p: Problem, dtype: DType) -> np.ndarray:
     found[0, ::3] = np.round(found[0, ::3] * 4) / 4
     found[-1, 0], found[-1, -1] = -37.25, 1e30
     found[0, -1, 0] = np.nan
+    if p.is_in_elements:
+        found = (found + 1) / 2 * np.array(p.sizes[::-1])
     with np.errstate(over="ignore"):
         return found.astype(dtype.numpy)
 
@@ -106,7 +107,7 @@ def case(
     # The operator's own truth, which is held against onnxruntime: places in their type, sums in float64.
     where = where.astype(p.grid_compute.numpy).reshape(p.images, p.samples, *(1,) * (rank - 1), rank)
     images = np.moveaxis(seen.reshape(elements), -1, 1)
-    (truth,) = operators()["GridSample"].evaluate(attributes(p), (images, where), 1)
+    truth = sampled(attributes(p), images, where, are_pixels=p.is_in_elements)
     truth = np.moveaxis(truth.reshape(p.images, p.channels, p.samples), 1, -1)
     expected: dict[int, np.ndarray] = {}
     with np.errstate(invalid="ignore"):
@@ -133,6 +134,9 @@ def cases() -> tuple[Case, ...]:
     for name in names:
         if not FAMILY.violations(linear, SCHEDULES[name], target("sm_80")):
             found.append(case(f"linear-{name}", linear, SCHEDULES[name], is_fused=True))
+    for size, samples in (((9,), 20), ((5, 7), 33), ((3, 4, 5), 9)):
+        inside = replace(problem_of(size, samples, GridSampleAttrs(), channels=6), is_in_elements=True)
+        found.append(case(f"elements-{len(size)}", inside, SCHEDULES["few"], is_fused=len(size) == 2))
     for architecture in ("sm_90a", "emulated"):
         for planes in (False, True):
             for channels in (3, 64):

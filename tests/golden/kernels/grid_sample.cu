@@ -1,6 +1,6 @@
 #include <nautilus/kernels/grid_sample.cuh>
 
-namespace grid_sample_236e65f3804f751f_ {
+namespace grid_sample_57c4321357fe032c_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<4, 0>;
 struct Problem {
@@ -14,6 +14,7 @@ struct Problem {
   static constexpr bool kIsAligned = false;
   static constexpr bool kIsClamped = false;
   static constexpr bool kIsReflected = false;
+  static constexpr bool kIsInElements = false;
   static constexpr bool kIsChannelsLast = true;
   static constexpr int kSizesCount = 2;
   static constexpr long long kSizes[] = {5, 7};
@@ -130,11 +131,11 @@ struct Epilogue {
 };
 
 
-}  // namespace grid_sample_236e65f3804f751f_
+}  // namespace grid_sample_57c4321357fe032c_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(grid_sample_236e65f3804f751f_::Schedule::kThreads)
-grid_sample_236e65f3804f751f(const NAUTILUS_GRID_CONSTANT grid_sample_236e65f3804f751f_::Arguments arguments) {
-  using namespace grid_sample_236e65f3804f751f_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(grid_sample_57c4321357fe032c_::Schedule::kThreads)
+grid_sample_57c4321357fe032c(const NAUTILUS_GRID_CONSTANT grid_sample_57c4321357fe032c_::Arguments arguments) {
+  using namespace grid_sample_57c4321357fe032c_;
   nautilus::kernels::grid_sample<Problem, Schedule, X, Grid, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(grid_sample_236e65f3804f751f)
+NAUTILUS_EXPORT(grid_sample_57c4321357fe032c)

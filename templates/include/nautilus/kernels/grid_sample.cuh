@@ -49,8 +49,9 @@ struct SampledAxis {
   NAUTILUS_DEVICE explicit SampledAxis(Place coordinate) {
     const Place low = Problem::kIsAligned ? Place(0) : Place(-0.5);
     const Place high = Problem::kIsAligned ? Place(kSize - 1) : Place(kSize - 0.5);
-    Place place = Problem::kIsAligned ? (coordinate + Place(1)) / Place(2) * Place(kSize - 1)
-                                      : ((coordinate + Place(1)) * Place(kSize) - Place(1)) / Place(2);
+    Place place = Problem::kIsInElements ? coordinate
+                  : Problem::kIsAligned  ? (coordinate + Place(1)) / Place(2) * Place(kSize - 1)
+                                         : ((coordinate + Place(1)) * Place(kSize) - Place(1)) / Place(2);
     if constexpr (kTaps == 1) place = device::rint(place);
     if constexpr (Problem::kIsReflected) place = reflected(place, low, high);
     // Cubic weights reach beyond the border from inside, so there only elements are clamped.
