@@ -15,8 +15,28 @@ TEXT = (ROOT / "README.md").read_text()
 
 
 def test_generated_parts_are_up_to_date() -> None:
-    filled = runpy.run_path(str(ROOT / "docs/readme.py"))["filled"]
-    assert filled(TEXT) == TEXT, "run: python docs/readme.py"
+    made = runpy.run_path(str(ROOT / "docs/readme.py"))
+    assert made["filled"](TEXT) == TEXT, "run: python docs/readme.py"
+    assert made["operators_page"](made["kept_results"]()) == (ROOT / "docs/operators.md").read_text(), "run: python docs/readme.py"
+
+
+def test_the_page_of_operators_holds_counts_of_a_conformance_run() -> None:
+    made = runpy.run_path(str(ROOT / "docs/readme.py"))
+    counts = {"Relu": {"passed": 3, "all": 4}, "Frobnicate": {"passed": 0, "all": 2}}
+    run = {"operators": counts, "suites": {"node": {"passed": 3, "all": 6}}, "target": "emulated", "versions": {"onnx": "1.23.2"}}
+    page = made["operators_page"](run)
+    assert "| node | 3 | 6 |" in page
+    assert re.search(r"^\| Relu \| elementwise, fused \| 1–\d+ \| 3 of 4 \|", page, re.MULTILINE)
+    assert "Not in the tables below: Frobnicate (0 of 2)." in page
+    assert "| Abs | elementwise, fused |" in page
+
+
+def test_what_onnx_defines_by_unsupported_operators_is_not_claimed() -> None:
+    made = runpy.run_path(str(ROOT / "docs/readme.py"))
+    supported = made["supported"]()
+    assert supported["HannWindow"] and supported["Relu"] == "elementwise, fused"
+    if "RandomUniformLike" not in supported:
+        assert "Bernoulli" not in supported
 
 
 def test_every_link_leads_somewhere() -> None:
