@@ -32,8 +32,7 @@ def bits(constant: Constant) -> str:
 def _in_range(value: int, constant: Constant) -> int:
     """Return VALUE after checking that the constant's type holds it."""
     dtype = constant.dtype
-    low = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
-    high = 1 if dtype.kind == "bool" else (1 << (dtype.bits - (dtype.kind == "int"))) - 1
+    low, high = dtype.limits
     if not low <= value <= high:
         raise InternalError(f"constant {constant.text} does not fit {dtype}")
     return value

@@ -54,7 +54,7 @@ def _element(word: str, dtype: DType, name: str) -> bool | int | float:
     if not re.fullmatch(r"[+-]?\d{1,20}", word, re.ASCII):
         raise UsageError(f"{word!r} is not an integer", where=where, hint=f"The input's element type is {dtype}.")
     value = int(word)
-    limits = np.iinfo(dtype.numpy)
-    if not limits.min <= value <= limits.max:
-        raise UsageError(f"{value} does not fit {dtype}", where=where, hint=f"Allowed is {limits.min} to {limits.max}.")
+    low, high = dtype.limits
+    if not low <= value <= high:
+        raise UsageError(f"{value} does not fit {dtype}", where=where, hint=f"Allowed is {low} to {high}.")
     return value

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.ir.names import quoted
-from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ir.types import DType, TensorType, unpacked
 from nautilus_cli.ops.builder import check_size
 from nautilus_cli.ops.element_types import dtype_from_onnx
 
@@ -108,16 +108,9 @@ def tensor_array(tensor: TensorProto, external: ExternalData, role: str = "tenso
 
 
 def _elements(data: np.ndarray, type_: TensorType) -> np.ndarray:
-    """Return stored bytes as elements; several narrow ones stand in a byte, the first in its low bits.
-
-    Source: onnx.proto, TensorProto.raw_data and int32_data.
-    """
+    """Return stored bytes as elements."""
     dtype = type_.dtype
-    if dtype.bits >= 8:
-        return _aligned(data, dtype.numpy)
-    shifts = np.arange(0, 8, dtype.bits, dtype=np.uint8)
-    codes = (data.reshape(-1, 1) >> shifts & np.uint8((1 << dtype.bits) - 1)).reshape(-1)
-    return codes[: type_.elements].view(dtype.numpy)
+    return unpacked(data, dtype, type_.elements) if dtype.bits < 8 else _aligned(data, dtype.numpy)
 
 
 def _aligned(data: np.ndarray, dtype: np.dtype) -> np.ndarray:

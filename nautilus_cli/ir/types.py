@@ -55,6 +55,13 @@ class DType:
             return F32 if self.bits < 32 else self
         return (I8 if self.kind == "int" else U8) if self.bits < 8 else self
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The lowest and the highest integer; of an integer type."""
+        if self.kind == "int":
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return 0, 1 if self.kind == "bool" else (1 << self.bits) - 1
+
     def packed_bytes(self, elements: int) -> int:
         """Bytes of ELEMENTS as ONNX packs them in a file: several narrow ones to a byte, the first in its low bits."""
         return (elements * self.bits + 7) // 8
@@ -121,6 +128,16 @@ def dtype_of(array: np.ndarray | np.dtype) -> DType:
     if name not in DTYPES:
         raise ModelError(f"element type {dtype} is not supported", hint=f"Supported: {', '.join(DTYPES)}.")
     return DTYPES[name]
+
+
+def unpacked(data: np.ndarray, dtype: DType, elements: int) -> np.ndarray:
+    """Return the elements of a type of less than 8 bits that ONNX packed into bytes, one a byte, flat.
+
+    Source: onnx.proto, TensorProto.raw_data and int32_data.
+    """
+    shifts = np.arange(0, 8, dtype.bits, dtype=np.uint8)
+    codes = (data.reshape(-1, 1) >> shifts & np.uint8((1 << dtype.bits) - 1)).reshape(-1)
+    return codes[:elements].view(dtype.numpy)
 
 
 @dataclass(frozen=True, slots=True)

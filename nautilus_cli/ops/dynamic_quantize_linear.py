@@ -6,7 +6,7 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, U8, TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count
 from nautilus_cli.ops.composed import composed
-from nautilus_cli.ops.quantization import limits, rounded
+from nautilus_cli.ops.quantization import rounded
 from nautilus_cli.ops.spec import Emitter, Inference, NoAttrs
 from nautilus_cli.ops.wide import cast, scalar
 
@@ -28,7 +28,7 @@ def dynamically_quantised(emitter: Emitter, x: Value) -> tuple[Value, Value, Val
         for reduction, wider in (("ReduceMin", "Min"), ("ReduceMax", "Max"))
     )
     extent = emitter.node("Sub", [high, low])
-    step = emitter.node("Div", [extent, scalar(emitter, limits(U8)[1], F32)])
+    step = emitter.node("Div", [extent, scalar(emitter, U8.limits[1], F32)])
     scale = emitter.node("Where", [emitter.node("Equal", [extent, zero]), one, step])
     intermediate = emitter.node("Sub", [zero, emitter.node("Div", [low, scale])])
     zero_point = rounded(emitter, intermediate, None, U8)

@@ -24,13 +24,6 @@ from nautilus_cli.ops.wide import cast, reshape, scalar
 QUANTISED_INTEGERS = (U8, I8, U16, I16, U4, I4, U2, I2)
 
 
-def limits(dtype: DType) -> tuple[int, int]:
-    """Return the lowest and the highest integer of a type."""
-    if dtype.kind == "int":
-        return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
-    return 0, (1 << dtype.bits) - 1
-
-
 def check_zero_point(zero_point: TensorType | None, scale: TensorType, name: str) -> None:
     """Check that a zero point has the shape of its scale; of one number, in a list or not, no difference is made.
 
@@ -132,5 +125,5 @@ def rounded(emitter: Emitter, quotient: Value, zero_point: Value | None, dtype: 
     whole = emitter.node("Round", [quotient])
     if zero_point is not None and not is_zero(zero_point):
         whole = emitter.node("Add", [whole, cast(emitter, zero_point, compute)])
-    low, high = (scalar(emitter, limit, compute) for limit in limits(dtype))
+    low, high = (scalar(emitter, limit, compute) for limit in dtype.limits)
     return cast(emitter, emitter.node("Min", [emitter.node("Max", [whole, low]), high]), dtype)

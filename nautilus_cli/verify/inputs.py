@@ -83,9 +83,8 @@ def _free(shape: tuple[int, ...], dtype: DType, generator: np.random.Generator) 
         return DrawnInput(array=generator.standard_normal(shape).astype(dtype.numpy), description="normal")
     if dtype.kind == "bool":
         return DrawnInput(array=generator.integers(0, 2, shape).astype(np.bool_), description="booleans")
-    if dtype.bits == 8:
-        limits = np.iinfo(dtype.numpy)
-        return _integers(shape, dtype, int(limits.min), int(limits.max), generator, "integers")
+    if dtype.bits <= 8:
+        return _integers(shape, dtype, *dtype.limits, generator, "integers")
     return _integers(shape, dtype, *_OTHER_INTEGERS, generator, "integers")
 
 
@@ -116,7 +115,7 @@ def _in_range(name: str, type_: TensorType, limits: Range, generator: np.random.
         return DrawnInput(array=generator.uniform(low, high, type_.static).astype(dtype.numpy), description=f"uniform {description}")
     if low != int(low) or high != int(high):
         raise UsageError(f"{description} has an end that is no integer", where=where, hint=f"The input's element type is {dtype}.")
-    bounds = (0, 1) if dtype.kind == "bool" else (int(np.iinfo(dtype.numpy).min), int(np.iinfo(dtype.numpy).max))
+    bounds = dtype.limits
     if low < bounds[0] or high > bounds[1]:
         raise UsageError(f"{description} does not fit {dtype}", where=where, hint=f"Allowed is {bounds[0]} to {bounds[1]}.")
     return _integers(type_.static, dtype, int(low), int(high), generator, "integers")

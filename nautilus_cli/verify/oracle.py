@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
 
+from nautilus_cli.artifact.abi import DTYPE_CODES
 from nautilus_cli.errors import UsageError, nearest
 from nautilus_cli.ir.names import quoted
-from nautilus_cli.ir.types import BF16
+from nautilus_cli.ir.types import BF16, NARROW, dtype_of, unpacked
 from nautilus_cli.verify.no_reference import NoReference
 
-_BFLOAT16 = 16
-"""ONNX's number of the element type. Source: onnx.proto, TensorProto.DataType."""
+_NUMBERS = {dtype: DTYPE_CODES[dtype.name] for dtype in (BF16, *NARROW)}
+"""ONNX's numbers of the element types that numpy lacks."""
+
+_TYPES = {number: dtype for dtype, number in _NUMBERS.items()}
 
 LOG_FATAL = 4
 
@@ -93,11 +97,12 @@ class Oracle:
     def _to_array(self, name: str, value: Any) -> np.ndarray:
         if not value.is_tensor():
             raise NoReference(f"output {quoted(name)} is no tensor", where=self._where)
-        if value.element_type() != _BFLOAT16:
+        if value.element_type() not in _TYPES:
             return np.asarray(value.numpy())
-        # onnxruntime has no numpy type for bfloat16: take the bytes.
-        data = ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes())
-        return np.frombuffer(data, BF16.numpy).reshape(value.shape())
+        # onnxruntime has no numpy type for it: take the bytes.
+        dtype, shape = _TYPES[value.element_type()], value.shape()
+        data = np.frombuffer(ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes()), np.uint8)
+        return (unpacked(data, dtype, prod(shape)) if dtype.bits < 8 else data.view(dtype.numpy)).reshape(shape)
 
 
 def _session(source: str | bytes, folder: Path | None, level: Any) -> Any:
@@ -114,8 +119,12 @@ def _session(source: str | bytes, folder: Path | None, level: Any) -> Any:
 
 def to_value(array: np.ndarray) -> Any:
     """Return an array as onnxruntime's own."""
-    if array.dtype == BF16.numpy:
-        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(np.ascontiguousarray(array).view(np.uint16), _BFLOAT16)
+    dtype = dtype_of(array)
+    if dtype in _NUMBERS:
+        if dtype.bits < 8:
+            raise NoReference(f"onnxruntime's Python interface takes no input of type {dtype}", hint=INSTEAD)
+        bits = np.ascontiguousarray(array).view(f"u{dtype.bytes}").reshape(array.shape)
+        return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _NUMBERS[dtype])
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
 
 
