@@ -5,7 +5,8 @@ Requires: a decomposed graph (pointwise, movement, reductions and anchors only).
 Order of the steps, and why:
 1. Each anchor takes the pointwise work that follows it: an epilogue costs nothing, since the accumulator is in registers.
 2. Each reduction takes the pointwise work around it and the reductions over the same rows: the row is read once.
-3. What is left before an anchor and cheap becomes its prologue: the tensor is never written.
+3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. So it is with what a copy alone reads: other
+   copies, such as the Pads that a Concat joins, and cheap work.
 4. The rest becomes pointwise kernels, each as long as its shape allows.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from math import prod
 
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
-from nautilus_cli.ops.movement import context
+from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
 from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
@@ -28,6 +29,9 @@ CHEAP = frozenset(
     }
 )
 """Device functions that may be evaluated again for every tile that loads the element."""
+
+MOST_COPIED = 32
+"""Operands of a copy with all that it takes in; as `within_limits.MOST_OPERANDS`, and for the same reason."""
 
 PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
@@ -47,12 +51,17 @@ def fuse(graph: Graph) -> FusedGraph:
         if node not in clusters.of and isinstance(operators()[node.op].lowering, Reduction):
             cluster = clusters.start("row", node, node)
             _grow_row(clusters, cluster)
+    copies: dict[Node, Cluster] = {}
     for node in reversed(flow.computing):
         if node not in clusters.of:
             _try_prologue(clusters, node)
+        if node not in clusters.of:
+            _try_copy(clusters, node, copies)
     for node in flow.computing:
+        cluster = copies.get(node)
         if node not in clusters.of:
             cluster = clusters.start("pointwise", None, node)
+        if cluster is not None:
             _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
     return FusedGraph(graph, groups_of(clusters))
 
@@ -183,14 +192,51 @@ def reduction_axes(node: Node) -> tuple[int, ...]:
     return lowering.axes(context(node))
 
 
+def _is_cheap(node: Node) -> bool:
+    lowering = operators()[node.op].lowering
+    return isinstance(lowering, Cast) or (isinstance(lowering, Pointwise) and lowering.function in CHEAP)
+
+
+def _try_copy(clusters: Clusters, node: Node, copies: dict[Node, Cluster]) -> None:
+    """Put NODE, a copy or cheap, into the copy that alone reads it, each element once; a copy that nothing else runs begins a kernel.
+
+    Args:
+        clusters: free nodes among them.
+        node: a free one.
+        copies: clusters that copy, by the copy that is stored; one more where NODE begins one.
+    """
+    if _is_copied_from(clusters, node):
+        cluster = clusters.of[clusters.flow.readers[next(node.results())][0]]
+        if cluster.operands + len(node.inputs) <= MOST_COPIED and clusters.may_add(cluster, node):
+            clusters.add(cluster, node)
+            return
+    if is_movement(node) and len(node.outputs) == 1:
+        copies[node] = clusters.start("pointwise", None, node)
+
+
+def _is_copied_from(clusters: Clusters, node: Node) -> bool:
+    """Whether NODE, a copy or cheap, is read by a node of a copying kernel alone, and each of its elements no more than once."""
+    flow = clusters.flow
+    result = next(node.results())
+    readers = flow.readers.get(result, [])
+    if not (is_movement(node) or _is_cheap(node)) or len(readers) != 1 or _leaves(flow, result):
+        return False
+    (reader,) = readers
+    cluster = clusters.of.get(reader)
+    if cluster is None or cluster.kind != "pointwise":  # of which only those that copy have begun
+        return False
+    read = [value for value in reader.operands() if flow.source(value)[0] is result]
+    elements = read[0].type.elements
+    is_once = is_movement(reader) or next(reader.results()).type.elements == elements
+    return len(read) == 1 and is_once and elements <= result.type.elements
+
+
 def _try_prologue(clusters: Clusters, node: Node) -> None:
     """Put a cheap pointwise NODE into the anchor that alone reads it."""
     flow = clusters.flow
-    lowering = operators()[node.op].lowering
-    cheap = isinstance(lowering, Cast) or (isinstance(lowering, Pointwise) and lowering.function in CHEAP)
     result = next(node.results())
     readers = flow.readers.get(result, [])
-    if not cheap or not readers or _leaves(flow, result):
+    if not _is_cheap(node) or not readers or _leaves(flow, result):
         return
     cluster = clusters.of.get(readers[0])
     if cluster is None or cluster.anchor is None or cluster.kind == "row":

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nautilus_cli.ir.graph import FusedGraph, Value
+from nautilus_cli.ir.graph import FusedGraph, Graph, Value
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes import pipeline
+from nautilus_cli.passes.fuse import MOST_COPIED
 from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
 
@@ -146,6 +147,53 @@ def test_a_row_does_not_read_the_beginning_of_a_column_for_a_row(sketch: Sketch)
     graph = sketch.graph([("y", sketch.node("Add", (total, beginning)))])
     check(pipeline.run(graph))
     assert_plan_computes(graph)
+
+
+def pads(s: Sketch, count: int, shared: bool = False) -> Graph:
+    """Pieces of one tensor, shifted and cut, some with work done on them, joined."""
+    x = s.x(3, 8)
+    shifted = []
+    for i in range(count):
+        part = s.node("Slice", (x, s.ints(i % 4), s.ints(8), s.ints(1)))
+        padded = s.node("Pad", (part, s.ints(0, 1, 0, i % 4)))
+        shifted.append(s.node("Neg", (padded,)) if i % 2 else padded)
+    joined = s.node("Relu", (s.node("Concat", shifted, axis=0),))
+    return s.graph([("y", joined), *([("first", shifted[0])] if shared else [])])
+
+
+def test_copies_that_a_copy_reads_are_one_kernel(sketch: Sketch) -> None:
+    graph = pads(sketch, 6)
+    fused = pipeline.run(graph)
+    check(fused)
+    assert kinds(fused) == ["pointwise"]
+    assert_plan_computes(graph)
+
+
+def test_a_copy_that_is_an_output_too_is_stored_on_its_own(sketch: Sketch) -> None:
+    graph = pads(sketch, 4, shared=True)
+    fused = pipeline.run(graph)
+    check(fused)
+    assert kinds(fused) == ["pointwise", "pointwise"]
+    assert_plan_computes(graph)
+
+
+def test_copies_grow_no_kernel_without_end(sketch: Sketch) -> None:
+    graph = pads(sketch, 30)
+    fused = pipeline.run(graph)
+    check(fused)
+    assert len(fused.groups) > 1
+    assert all(sum(len(node.inputs) for node in group.members()) <= MOST_COPIED + 1 for group in fused.groups)
+    assert_plan_computes(graph)
+
+
+def test_work_that_a_copy_repeats_is_done_once(sketch: Sketch) -> None:
+    """The negation of a row that is then expanded."""
+    row = sketch.node("Neg", (sketch.node("Exp", (sketch.x(1, 8),)),))
+    wide = sketch.node("Expand", (row, sketch.ints(64, 8)))
+    joined = sketch.node("Concat", (wide, sketch.x(2, 8, name="z")), axis=0)
+    fused = pipeline.run(sketch.graph([("y", joined)]))
+    check(fused)
+    assert [sorted(n.op for n in group.nodes if n.op in ("Exp", "Neg", "Concat")) for group in fused.groups] == [["Exp", "Neg"], ["Concat"]]
 
 
 UNARY = ("Relu", "Exp", "Neg", "Softmax", "Identity")
