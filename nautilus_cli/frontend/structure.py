@@ -77,7 +77,7 @@ def ordered(nodes: Sequence[NodeProto], outer: Container[str]) -> list[tuple[int
             elif name not in outer:
                 raise ModelError(
                     f"reads {quoted(name)}, which no node produces and which is no input or initializer",
-                    where=f"node {quoted(node_label(node, number))} ({node.op_type})",
+                    where=f"node {quoted(node_label(node, number))} ({quoted(node.op_type)[1:-1]})",
                 )
         sources.append(needed)
     if all(source < number for number, needed in enumerate(sources) for source in needed):

@@ -107,3 +107,9 @@ def test_name_that_c_would_cut(role: str) -> None:
     names = proto.graph.node[0].input if role == "input" else proto.graph.node[0].output
     names[0] = getattr(proto.graph, role)[0].name = "a\0b"
     assert f"{role} 'a\\x00b': its name holds a NUL character" in refused(proto)
+
+
+def test_an_operator_whose_name_is_no_text_is_shown_on_one_line() -> None:
+    said = refused(chain(node("Neg\n\x12", ["z"], ["y"], "the_node")))
+    assert said.startswith(r"node 'the_node' (Neg\n\x12): reads 'z'")
+    assert "\n" not in said
