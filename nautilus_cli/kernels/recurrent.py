@@ -18,6 +18,9 @@ _AHEAD = 4
 _MOST_SUMS = 64
 """Sums that a thread may keep: of 1024 threads each has 64 registers, but so many are not chosen together."""
 
+_RANGE_THREADS = 32
+"""That look for the range of a row, at most."""
+
 MOST_ROWS = 8
 """Batch rows of a tile, at most."""
 
@@ -58,6 +61,7 @@ class Problem:
         reverse: whether the first direction runs from the end.
         has_carry: whether the cell keeps a second number for each unit.
         is_spilled: whether states lie in global memory.
+        is_quantised: whether products take the hidden state rounded to 8 bits, each row by its own range; of cells of one pass.
         accumulate: type of sums and states.
         storage: type of the weights in memory.
     """
@@ -71,13 +75,14 @@ class Problem:
     is_reverse: bool
     has_carry: bool
     is_spilled: bool = False
+    is_quantised: bool = False
     accumulate: DType = F32
     storage: DType = F32
 
     @property
     def parts(self) -> int:
-        """Arrays of a number for each row and unit: two states, what the second pass multiplies, the carry."""
-        return 2 + (self.early_gates < self.gates) + self.has_carry
+        """Arrays of a number for each row and unit: two states, what the second pass multiplies, the carry, the quantised state."""
+        return 2 + (self.early_gates < self.gates) + self.has_carry + self.is_quantised
 
     @property
     def most_gates(self) -> int:
@@ -170,12 +175,13 @@ def state_bytes(problem: Problem) -> int:
 
 
 def smem_bytes(problem: Problem, schedule: Schedule) -> int:
-    """Return the dynamic shared memory of a block: weights, states, and two buffers of the slices' sums."""
+    """Return the dynamic shared memory of a block: weights, states, two buffers of the slices' sums, and ranges of rows by parts."""
     s = schedule
     weights = ceil(_weight_bytes(problem) / 16) * 16 if s.is_resident else 0
     states = 0 if problem.is_spilled else s.rows * state_bytes(problem)
     sums = 2 * s.slices * s.rows * problem.most_gates * s.unit_threads * s.vector * problem.accumulate.bytes if s.slices > 1 else 0
-    return weights + states + sums
+    ranges = 2 * _RANGE_THREADS * s.rows * problem.accumulate.bytes if problem.is_quantised else 0
+    return weights + states + sums + ranges
 
 
 def _weight_bytes(problem: Problem) -> int:

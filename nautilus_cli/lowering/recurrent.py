@@ -45,6 +45,7 @@ def lower(lowering: Lowering) -> Lowered:
         early_gates=2 if attrs.cell == "gru" else sizes.gates,
         is_reverse=attrs.is_reverse,
         has_carry=attrs.cell in ("lstm", "gru"),
+        is_quantised=attrs.is_quantised,
         accumulate=dtype,
         storage=main_storage(weight, weights.type.dtype),
     )

@@ -35,6 +35,7 @@ class RecurrenceAttrs:
         clip: what is handed to the activations of the gates is limited to [-clip, clip]; None for no limit.
         is_coupled: the forget gate of an LSTM is one minus the input gate.
         is_reverse: the first direction runs from the end; a second one always does.
+        is_quantised: the products take the hidden state rounded to 8 bits, each sequence by its own range; of an LSTM alone.
     """
 
     cell: str
@@ -44,6 +45,7 @@ class RecurrenceAttrs:
     clip: float | None = None
     is_coupled: bool = False
     is_reverse: bool = False
+    is_quantised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     lengths = optional_operand(inference, 3, "lengths", (I32,))
     if lengths is not None and lengths.static != (b,):
         raise InternalError(f"operand 'lengths' of a recurrence has shape {list(lengths.static)}, not {[b]}")
+    if inference.attrs.is_quantised and inference.attrs.cell != "lstm":
+        raise InternalError(f"a quantised cell '{inference.attrs.cell}'")
     if sizes.gates != GATES[inference.attrs.cell]:
         raise InternalError(f"a cell '{inference.attrs.cell}' with {sizes.gates} gates")
     state = TensorType(projected.dtype, (d, b, h))
@@ -125,13 +129,22 @@ def _gate(attrs: RecurrenceAttrs, number: int, x: np.ndarray) -> np.ndarray:
     return _activation(attrs, number, x if attrs.clip is None else np.clip(x, x.dtype.type(-attrs.clip), x.dtype.type(attrs.clip)))
 
 
+def _in_8_bits(h: np.ndarray) -> np.ndarray:
+    """Return each row rounded as DynamicQuantizeLinear does it, times its scale."""
+    low, high = np.minimum(h.min(1, keepdims=True), 0), np.maximum(h.max(1, keepdims=True), 0)
+    scale = np.where(high == low, 1, (high - low) / h.dtype.type(255)).astype(h.dtype)
+    zero = np.clip(np.rint(-low / scale), 0, 255)
+    return np.asarray((np.clip(np.rint(h / scale) + zero, 0, 255) - zero) * scale)
+
+
 _Cell = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 def _lstm(
     attrs: RecurrenceAttrs, x: np.ndarray, r: np.ndarray, _bias: np.ndarray, peep: np.ndarray, h: np.ndarray, c: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    i, o, f, g = np.moveaxis(x + np.einsum("bk,kgj->bgj", h, r), 1, 0)
+    seen = _in_8_bits(h) if attrs.is_quantised else h
+    i, o, f, g = np.moveaxis(x + np.einsum("bk,kgj->bgj", seen, r), 1, 0)
     entered = _gate(attrs, 0, i + peep[0] * c)
     kept = 1 - entered if attrs.is_coupled else _gate(attrs, 0, f + peep[2] * c)
     c = kept * c + entered * _gate(attrs, 1, g)

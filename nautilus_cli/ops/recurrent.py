@@ -36,6 +36,7 @@ class Layer:
         is_coupled: input_forget of an LSTM.
         layout: 1 where the batch comes before the time.
         hidden_size: as the attribute gives it.
+        is_quantised: see `recurrence.RecurrenceAttrs`.
     """
 
     cell: str
@@ -47,6 +48,7 @@ class Layer:
     is_coupled: bool = False
     layout: int
     hidden_size: int | None
+    is_quantised: bool = False
 
     @property
     def directions(self) -> int:
@@ -74,6 +76,7 @@ class Layer:
             clip=self.clip,
             is_coupled=self.is_coupled,
             is_reverse=direction == 1 or self.direction == "reverse",
+            is_quantised=self.is_quantised,
         )
 
 
@@ -180,27 +183,31 @@ def build(layer: Layer, emitter: Emitter, operands: tuple[Value | None, ...], st
     projected = emitter.node("MatMul", [x, weights])
     hidden_bias = None
     if bias is not None:
-        added, hidden_bias = _biases(layer, emitter, bias, h)
+        added, hidden_bias = joined_biases(layer, emitter, bias, h)
         projected = emitter.node("Add", [projected, added])
     projected = reshape(emitter, projected, (steps, batch, d, g, h))
     recurrence = emitter.node("Transpose", [reshape(emitter, r, (d, g, h, h))], perm=(0, 3, 1, 2))
     if peepholes is not None:
         peepholes = reshape(emitter, peepholes, (d, 3, h))
-    every = (projected, recurrence, hidden_bias, lengths, initial_h, initial_c, peepholes)
-    applied = layer.activations
-    if d == 1 or applied[0] == applied[1]:
-        found = emitter.results(RECURRENCE.name, every, 1 + states, layer.attrs(0))
-    else:
-        halves = [emitter.results(RECURRENCE.name, _direction(emitter, every, first), 1 + states, layer.attrs(first)) for first in range(d)]
-        found = tuple(
-            emitter.node("Concat", pieces, axis=1 if number == 0 else 0) for number, pieces in enumerate(zip(*halves, strict=True))
-        )
+    found = walked(layer, emitter, (projected, recurrence, hidden_bias, lengths, initial_h, initial_c, peepholes), states)
     if not layer.layout:
         return found
     return tuple(emitter.node("Transpose", [v], perm=(2, 0, 1, 3) if number == 0 else (1, 0, 2)) for number, v in enumerate(found))
 
 
-def _biases(layer: Layer, emitter: Emitter, bias: Value, h: int) -> tuple[Value, Value | None]:
+def walked(layer: Layer, emitter: Emitter, operands: Sequence[Value | None], states: int) -> tuple[Value, ...]:
+    """Return the results of a recurrence on OPERANDS (see `ops/recurrence.py`); of two where the directions' activations differ."""
+    applied = layer.activations
+    if layer.directions == 1 or applied[0] == applied[1]:
+        return emitter.results(RECURRENCE.name, operands, 1 + states, layer.attrs(0))
+    halves = [
+        emitter.results(RECURRENCE.name, _direction(emitter, operands, first), 1 + states, layer.attrs(first))
+        for first in range(layer.directions)
+    ]
+    return tuple(emitter.node("Concat", pieces, axis=1 if number == 0 else 0) for number, pieces in enumerate(zip(*halves, strict=True)))
+
+
+def joined_biases(layer: Layer, emitter: Emitter, bias: Value, h: int) -> tuple[Value, Value | None]:
     """Return what the products of the input take, [directions × gates × hidden], and what a linear GRU adds later."""
     d, g = layer.directions, layer.gates
     of_input, of_hidden = (_sliced(emitter, bias, 1, part * g * h, (part + 1) * g * h) for part in range(2))

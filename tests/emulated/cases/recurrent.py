@@ -203,6 +203,18 @@ def options() -> list[Case]:
     return found
 
 
+def quantised() -> list[Case]:
+    """Hidden states in 8 bits: rows of unlike range, a state of zeros, more threads than units and fewer."""
+    found = []
+    for place, schedule in enumerate((*SCHEDULES[:3], Schedule(unit_threads=40, slices=2, vector=1, rows=1))):
+        for hidden in (3, 12, 70):
+            name = f"quantised-{place}-{hidden}"
+            found.append(case(name, "lstm", schedule, hidden=hidden, directions=2, batch=5, lengths=[3, 1, 0, 2, 3], is_quantised=True))
+    found.append(case("quantised-zeros", "lstm", SCHEDULES[0], initial=False, is_quantised=True))
+    found.append(case("quantised-spilled", "lstm", SCHEDULES[1], is_spilled=True, hidden=10, is_quantised=True))
+    return found
+
+
 def chosen() -> list[Case]:
     """The schedules that targets choose."""
     found = []
@@ -216,4 +228,4 @@ def chosen() -> list[Case]:
 
 def cases() -> list[Case]:
     """Return every case of the family."""
-    return [*cells(), *lengths(), *options(), *chosen()]
+    return [*cells(), *lengths(), *options(), *quantised(), *chosen()]

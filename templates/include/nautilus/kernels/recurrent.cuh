@@ -8,6 +8,7 @@
 //   h     = Hidden(h, carry, sums...)           where every gate multiplies the hidden state itself
 //   middle = Middle(h, carry, early sums...)    else (a GRU) the later gates multiply this, in a second pass,
 //   h     = Hidden(h, carry, late sums...)      and give the new state
+// In a quantised problem the products take the hidden state rounded to 8 bits, each row by its own range.
 // Every thread keeps to its own units, so the carry needs no barrier. Results after the end of a sequence are zero.
 #pragma once
 
@@ -76,7 +77,9 @@ struct RecurrentKernel {
     kItems = (kRows + kSlices - 1) / kSlices,  // rows of a tile that a thread finishes for its units
     kAhead = 4,                                // steps of k whose weights are on their way together
     kIsTwoPass = kLate > 0,
-    kParts = 2 + kIsTwoPass + Problem::kHasCarry  // arrays of a number for each row and unit
+    kIsQuantised = Problem::kIsQuantised,
+    kParts = 2 + kIsTwoPass + Problem::kHasCarry + kIsQuantised,  // arrays of a number for each row and unit
+    kRangeThreads = kThreads / kRows < 1 ? 1 : kThreads / kRows < 32 ? kThreads / kRows : 32  // that look for the range of a row
   };
   using Units = Vector<Sum, kVector>;
 
@@ -99,7 +102,9 @@ struct RecurrentKernel {
   Sum *states;  // of all rows, twice: before and after a step
   Sum *carries;
   Sum *middles;
+  Sum *quantised;
   Sum *partial;
+  Sum *ranges;
   int turn;
   Index lengths[kItems];
   Index longest;
@@ -125,6 +130,8 @@ struct RecurrentKernel {
     if constexpr (Problem::kIsSpilled) states = Cell::Scratch::Store0::pointer(arguments) + block * (kParts * kRows * stride);
     middles = states + kRows * stride * 2;
     carries = states + kRows * stride * (kIsTwoPass ? 3 : 2);
+    quantised = carries + (Problem::kHasCarry ? kRows * stride : 0);
+    ranges = partial + (kSlices > 1 ? 2 * kSlices * kRows * kMostGates * kSpan : 0);
   }
 
   NAUTILUS_DEVICE void run() {
@@ -238,7 +245,11 @@ struct RecurrentKernel {
   NAUTILUS_DEVICE void advance(Index step) {
     Sum *before = states_before(step);
     Sum *after = states_before(step + 1);
-    if constexpr (kIsTwoPass) {
+    if constexpr (kIsQuantised) {
+      static_assert(!kIsTwoPass, "the first pass would take the states quantised, the second not");
+      quantise(before);
+      pass<0, kEarly, typename Cell::Carry, typename Cell::Hidden>(step, quantised, before, after);
+    } else if constexpr (kIsTwoPass) {
       pass<0, kEarly, typename Cell::Carry, typename Cell::Middle>(step, before, before, middles);
       device::block_barrier();
       pass<kEarly, kLate, Nothing, typename Cell::Hidden>(step, middles, before, after);
@@ -246,6 +257,40 @@ struct RecurrentKernel {
       pass<0, kEarly, typename Cell::Carry, typename Cell::Hidden>(step, before, before, after);
     } else {
       pass<0, kEarly, Nothing, typename Cell::Hidden>(step, before, before, after);
+    }
+    device::block_barrier();
+  }
+
+  // Rounds the states that are multiplied to 255 steps over the range of their row, widened to hold zero: what DynamicQuantizeLinear
+  // gives, times its scale.
+  NAUTILUS_DEVICE void quantise(const Sum *source) {
+    constexpr Sum kHighest = 255;
+    for (int task = device::thread_index().x; task < kRows * kRangeThreads; task += kThreads) {
+      const Sum *row = source + task / kRangeThreads * stride;
+      Sum low = 0;
+      Sum high = 0;
+      for (Index unit = task % kRangeThreads; unit < hidden; unit += kRangeThreads) {
+        low = math::min(low, row[unit]);
+        high = math::max(high, row[unit]);
+      }
+      ranges[2 * task] = low;
+      ranges[2 * task + 1] = high;
+    }
+    device::block_barrier();
+    for (int task = device::thread_index().x; task < kRows * kRangeThreads; task += kThreads) {
+      const int first = task / kRangeThreads;
+      Sum low = 0;
+      Sum high = 0;
+      for (int part = first * kRangeThreads; part < (first + 1) * kRangeThreads; ++part) {
+        low = math::min(low, ranges[2 * part]);
+        high = math::max(high, ranges[2 * part + 1]);
+      }
+      const Sum scale = high == low ? static_cast<Sum>(1) : (high - low) / kHighest;
+      const Sum zero = math::min(math::max(device::rint(-low / scale), static_cast<Sum>(0)), kHighest);
+      for (Index unit = task % kRangeThreads; unit < hidden; unit += kRangeThreads) {
+        const Sum whole = device::rint(source[first * stride + unit] / scale) + zero;
+        quantised[first * stride + unit] = (math::min(math::max(whole, static_cast<Sum>(0)), kHighest) - zero) * scale;
+      }
     }
     device::block_barrier();
   }

@@ -231,3 +231,40 @@ def test_quantise_and_back(domain: str, dtype: Any) -> None:
     check(f"{domain}DequantizeLinear", operands, {"axis": 1}, opset=opset, oracle=onnxruntime_says)
     check(f"{domain}QuantizeLinear", [x, number(0.13), zero_point[:1].reshape(())], opset=opset, oracle=onnxruntime_says)
     check(f"{domain}DequantizeLinear", [operands[0], scale[:1], zero_point[:1]], opset=opset, oracle=onnxruntime_says)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_lstm(direction: str, dtype: Any, columns: bool) -> None:
+    """One sequence: of several, onnxruntime rounds the states by a range that depends on its threads."""
+    rng = np.random.default_rng(17)
+    steps, inputs, hidden, directions = 5, 12, 16, 2 if direction == "bidirectional" else 1
+    low, zero = (-90, 0) if dtype == np.int8 else (0, 120)
+    w = rng.integers(low, low + 180, (directions, inputs, 4 * hidden)).astype(dtype)
+    r = rng.integers(low, low + 180, (directions, hidden, 4 * hidden)).astype(dtype)
+    shape = (directions, 4 * hidden) if columns else (directions,)
+    parameters = [(0.004 * (1 + rng.random(shape))).astype(np.float32), np.full(shape, zero, dtype)]
+    states = [floats(rng, directions, 1, hidden) / 2 for _ in range(2)]
+    operands = [floats(rng, steps, 1, inputs), w, r, floats(rng, directions, 8 * hidden), None, *states, None, *parameters, *parameters]
+    attrs = {"hidden_size": hidden, "direction": direction}
+    agrees("DynamicQuantizeLSTM", operands, attrs, outputs=3, terms=inputs + hidden, depth=8 * steps)
+
+
+def test_lstm_of_several_sequences() -> None:
+    """Each is what it is alone, but that the input is rounded by one range."""
+    rng = np.random.default_rng(18)
+    steps, batch, inputs, hidden = 4, 3, 6, 8
+    w, r = (rng.integers(-90, 90, (1, rows, 4 * hidden)).astype(np.int8) for rows in (inputs, hidden))
+    parameters = [np.full(1, 0.006, np.float32), np.zeros(1, np.int8)]
+    x = floats(rng, steps, batch, inputs)
+    x[0, :, 0], x[0, :, 1] = 4, -4  # the same range in every sequence
+    operator = operators()["com.microsoft::DynamicQuantizeLSTM"]
+
+    def run(x: np.ndarray) -> np.ndarray:
+        rest = [None, None, None, None, None, *parameters, *parameters]
+        return operator.evaluate(operator.attributes(hidden_size=hidden), (x, w, r, *rest), 3)[0]
+
+    together = run(x)
+    for number in range(batch):
+        np.testing.assert_array_equal(together[:, :, number], run(x[:, number : number + 1])[:, :, 0])
