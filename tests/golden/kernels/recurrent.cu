@@ -1,6 +1,6 @@
 #include <nautilus/kernels/recurrent.cuh>
 
-namespace recurrent_63235212d80afda3_ {
+namespace recurrent_be6941fa75d77e17_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<9, 0>;
 struct Problem {
@@ -16,6 +16,7 @@ struct Problem {
   static constexpr bool kIsReverse = false;
   static constexpr bool kHasCarry = true;
   static constexpr bool kIsSpilled = false;
+  static constexpr bool kIsQuantised = false;
 };
 
 struct Schedule {
@@ -387,11 +388,11 @@ struct Scratch {
 
 
 using Cell = nautilus::kernels::RecurrentCell<Weight, Length, FirstHidden, FirstCarry, Carry, Middle, Hidden, Output, Final, Scratch>;
-}  // namespace recurrent_63235212d80afda3_
+}  // namespace recurrent_be6941fa75d77e17_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kRecurrentThreads<recurrent_63235212d80afda3_::Schedule>)
-recurrent_63235212d80afda3(const NAUTILUS_GRID_CONSTANT recurrent_63235212d80afda3_::Arguments arguments) {
-  using namespace recurrent_63235212d80afda3_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kRecurrentThreads<recurrent_be6941fa75d77e17_::Schedule>)
+recurrent_be6941fa75d77e17(const NAUTILUS_GRID_CONSTANT recurrent_be6941fa75d77e17_::Arguments arguments) {
+  using namespace recurrent_be6941fa75d77e17_;
   nautilus::kernels::recurrent<Problem, Schedule, Cell>(arguments);
 }
-NAUTILUS_EXPORT(recurrent_63235212d80afda3)
+NAUTILUS_EXPORT(recurrent_be6941fa75d77e17)
