@@ -159,7 +159,8 @@ class Importer:
                 where=where,
                 host=self,
             )
-            return constructs()[key].build(call)
+            with ErrorPlace(where):
+                return constructs()[key].build(call)
         inputs = tuple(scope.read(name, where) for name in node.input)
         if key == "Constant":
             return self._constant(attributes, node, scope, version)

@@ -82,5 +82,7 @@ def dtype_from_onnx(number: int) -> DType:
     """
     if number not in _BY_NUMBER:
         name = _UNSUPPORTED.get(number, f"number {number}")
-        raise ModelError(f"element type {name} is not supported", hint=f"Supported: {', '.join(d.name for d in ONNX_NUMBERS)}.")
+        supported = f"Supported: {', '.join(d.name for d in ONNX_NUMBERS)}."
+        hint = "Text has no place on a device: turn it into numbers before the model." if name == "string" else supported
+        raise ModelError(f"element type {name} is not supported", hint=hint)
     return _BY_NUMBER[number]

@@ -71,8 +71,9 @@ def run(case: Any) -> None:
         for name, result in zip(node.output, truth, strict=True):
             if name:
                 assert result.dtype == wanted[name].dtype
+                rtol = max(case.rtol, 2**-6) if result.dtype.name == "bfloat16" else case.rtol  # as ONNX's own runner has it
                 np.testing.assert_allclose(
-                    result.astype(np.float64), wanted[name].astype(np.float64), case.rtol, case.atol, equal_nan=True, err_msg=case.name
+                    result.astype(np.float64), wanted[name].astype(np.float64), rtol, case.atol, equal_nan=True, err_msg=case.name
                 )
         if not isinstance(operator.lowering, HostOnly):
             for result, expected in zip(lowered(operator, attrs, arrays, count), truth, strict=True):
