@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,11 +38,14 @@ class DeviceFunctions:
         self._call("cuModuleLoadData", ctypes.byref(self._module), cubin)
 
     def call(self, entry: Entry, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+        return self.launch(entry.symbol, arrays, entry.scalars(), entry.result.numpy)
+
+    def launch(self, symbol: str, arrays: tuple[np.ndarray, ...], scalars: list[Any], dtype: np.dtype) -> np.ndarray:
         function = ctypes.c_void_p()
-        self._call("cuModuleGetFunction", ctypes.byref(function), self._module, entry.symbol.encode())
-        result = np.zeros(arrays[0].shape, entry.result.numpy)
+        self._call("cuModuleGetFunction", ctypes.byref(function), self._module, symbol.encode())
+        result = np.zeros(arrays[0].shape, dtype)
         pointers = [self._copied(array) for array in (*arrays, result)]
-        arguments = [ctypes.c_longlong(result.size), *pointers[:-1], *entry.scalars(), pointers[-1]]
+        arguments = [ctypes.c_longlong(result.size), *pointers[:-1], *scalars, pointers[-1]]
         parameters = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(a) for a in arguments))
         self._call("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, parameters, None)
         self._call("cuMemcpyDtoH_v2", ctypes.c_void_p(result.ctypes.data), pointers[-1], ctypes.c_size_t(result.nbytes))
@@ -60,10 +64,15 @@ class DeviceFunctions:
         assert status == 0, f"{name}: {status}"
 
 
-@pytest.fixture(scope="module")
-def functions(tmp_path_factory: pytest.TempPathFactory) -> DeviceFunctions:
+def compiled(text: str, tmp_path_factory: pytest.TempPathFactory) -> DeviceFunctions:
+    """Return the functions of a translation unit on the first device."""
     (device, *_) = driver().devices
     architecture = for_capability(device.capability)
     assert architecture is not None, f"no target for compute capability {device.capability}"
     store = Cache(tmp_path_factory.mktemp("cache"))
-    return DeviceFunctions(nvrtc.compile_kernel(translation_unit(), "functions", architecture, store).image)
+    return DeviceFunctions(nvrtc.compile_kernel(text, "functions", architecture, store).image)
+
+
+@pytest.fixture(scope="module")
+def functions(tmp_path_factory: pytest.TempPathFactory) -> DeviceFunctions:
+    return compiled(translation_unit(), tmp_path_factory)
