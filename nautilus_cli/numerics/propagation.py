@@ -29,6 +29,7 @@ ScatterElements ScatterND DepthToSpace SpaceToDepth Constant ConstantOfShape Sha
 ReverseSequence Trilu NonZero Dropout MaxUnpool CenterCropPad
 Relu Max Min Clip Where Abs Neg Sign Floor Ceil Round MaxPool GlobalMaxPool ReduceMax ReduceMin
 Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not IsNaN IsInf ArgMax ArgMin NonMaxSuppression
+com.microsoft::GatherND com.microsoft::Pad com.microsoft::Trilu com.microsoft::ExpandDims com.microsoft::Range com.microsoft::Unique
 """  # movement; selection and what rounds nothing; results that are no numbers
 _ARITHMETIC_NAMES = "Add Sub Mul Div Sqrt Reciprocal Sum Mean Cast CastLike PRelu LeakyRelu BatchNormalization ThresholdedRelu"
 
@@ -204,6 +205,52 @@ def _from_axis(node: Node, result: Value) -> int:
     return prod(_shape(node, 0)[_attribute(node, "axis", -1) :])
 
 
+def _last(node: Node, result: Value) -> int:
+    """Along the last dimension of the result."""
+    del node
+    return result.type.static[-1]
+
+
+def _square(node: Node, result: Value) -> int:
+    """Each element of a matrix takes part in as many steps as there are rows."""
+    del result
+    return _shape(node, 0)[-1] ** 2
+
+
+def _frame(node: Node, result: Value) -> int:
+    """A frame is at most twice as long as its spectrum."""
+    del node
+    return 2 * result.type.static[-2]
+
+
+def _fused_product(node: Node, result: Value) -> int:
+    """The dimension that is summed over may be any but the batch's."""
+    del result
+    shape = _shape(node, 0)
+    if not _attribute(node, "transA", 0):
+        return shape[-1] if shape else 1
+    return shape[0] if _attribute(node, "transBatchA", 0) else shape[-2]
+
+
+def _channel_groups(node: Node, result: Value) -> int:
+    """A group of channels and all of space."""
+    del result
+    return prod(_shape(node, 0)[1:]) // max(1, int(_attribute(node, "groups", 1)))
+
+
+def _projected_attention(node: Node, result: Value) -> int:
+    """The projection, then what attention sums."""
+    rows, columns = _shape(node, 1)
+    past = _shape(node, 4)
+    return rows + columns + result.type.static[-2] + (past[3] if len(past) == 5 else 0)
+
+
+def _cached_attention(node: Node, result: Value) -> int:
+    """The width of all heads, which bounds that of one, then the keys: new ones and those of a cache."""
+    lengths = [shape[-2] for shape in (_shape(node, number) for number in range(1, len(node.inputs))) if len(shape) > 2]
+    return _shape(node, 0)[-1] + 2 * max(lengths, default=result.type.static[-2])
+
+
 def _instance(node: Node, result: Value) -> int:
     """Everything behind batch and channels; a group of channels sums that much for each of its channels."""
     del result
@@ -266,6 +313,17 @@ _TERMS_WITHOUT_FUNCTION: dict[str, _Rule] = {
     "Einsum": _contraction,
     "ScatterElements": _updates,
     "ScatterND": _updates,
+    "Col2Im": _quotient,
+    "DFT": _longest,
+    "DeformConv": _convolution,
+    "Det": _square,
+    "STFT": _frame,
+    "com.microsoft::ConvTransposeWithDynamicPads": _transposed_convolution,
+    "com.microsoft::FusedConv": _convolution,
+    "com.microsoft::FusedMatMul": _fused_product,
+    "com.microsoft::Inverse": _square,
+    "com.microsoft::NhwcConv": _convolution,
+    "com.microsoft::TransposeMatMul": _fused_product,
 }
 
 _TERMS: dict[str, _Rule] = {
@@ -287,6 +345,19 @@ _TERMS: dict[str, _Rule] = {
     "LpNormalization": _axis,
     "Attention": _attention,
     "LinearAttention": _linear_attention,
+    "SimplifiedLayerNormalization": _from_axis,
+    "com.microsoft::Attention": _projected_attention,
+    "com.microsoft::BiasSoftmax": _from_axis,
+    "com.microsoft::EmbedLayerNormalization": _last,
+    "com.microsoft::FusedGemm": _gemm,
+    "com.microsoft::FusedMatMulActivation": _fused_product,
+    "com.microsoft::GemmFastGelu": _matmul,
+    "com.microsoft::GroupNorm": _channel_groups,
+    "com.microsoft::GroupQueryAttention": _cached_attention,
+    "com.microsoft::MultiHeadAttention": _cached_attention,
+    "com.microsoft::SkipGroupNorm": _channel_groups,
+    "com.microsoft::SkipLayerNormalization": _last,
+    "com.microsoft::SkipSimplifiedLayerNormalization": _last,
     "LSTM": _recurrent,
     "GRU": _recurrent,
     "RNN": _recurrent,

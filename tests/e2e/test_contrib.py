@@ -16,7 +16,6 @@ from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from tests.e2e.networks import model
 from tests.e2e.test_indexing import ORDERS, Sketch
 
 BATCH, LENGTH, HEADS, SIZE = 2, 6, 4, 16
@@ -95,10 +94,7 @@ def sketch() -> Sketch:
 
 def contrib_model(sketch: Sketch) -> onnx.ModelProto:
     """Return the model, without the types that onnx's inference would add: it knows none of these operators."""
-    read = {name for node in sketch.nodes for name in node.input}
-    left = [name for node in sketch.nodes for name in node.output if name and name not in read]
-    ports = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in sketch.feeds.items()]
-    found = model(sketch.nodes, ports, [helper.make_empty_tensor_value_info(name) for name in left], sketch.constants, opset=20)
+    found = sketch.untyped(20)
     found.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return found
 

@@ -53,12 +53,15 @@ class Sketch:
         self.nodes.append(helper.make_node(op, operands, names, **attributes))
         return names[0]
 
-    def model(self) -> onnx.ModelProto:
+    def untyped(self, opset: int = 26) -> onnx.ModelProto:
+        """Return the model whose outputs have no types."""
         read = {name for node in self.nodes for name in node.input}
-        left = [name for node in self.nodes for name in node.output if name not in read]
+        left = [name for node in self.nodes for name in node.output if name and name not in read]
         inputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in self.feeds.items()]
-        built = model(self.nodes, inputs, [helper.make_empty_tensor_value_info(name) for name in left], self.constants, opset=26)
-        return onnx.shape_inference.infer_shapes(built)
+        return model(self.nodes, inputs, [helper.make_empty_tensor_value_info(name) for name in left], self.constants, opset=opset)
+
+    def model(self) -> onnx.ModelProto:
+        return onnx.shape_inference.infer_shapes(self.untyped())
 
 
 def arg_reductions(s: Sketch) -> None:

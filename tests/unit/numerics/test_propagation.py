@@ -148,6 +148,17 @@ def test_storing_in_fp16_costs_its_roundoff():
         ("Resize", [(1, 2, 5, 5)], (1, 2, 10, 5), {"mode": "cubic"}, 4),
         ("Resize", [(1, 2, 5, 5)], (1, 2, 10, 7), {}, 1),
         ("Add", [(2,), (2,)], (2,), {}, 1),
+        ("DFT", [(2, 9, 4, 1)], (2, 5, 4, 2), {}, 9),
+        ("STFT", [(2, 100, 1)], (2, 9, 17, 2), {}, 34),
+        ("Det", [(2, 5, 5)], (2,), {}, 25),
+        ("DeformConv", [(1, 8, 9, 9), (16, 4, 3, 3), (1, 18, 7, 7)], (1, 16, 7, 7), {"group": 2}, 36),
+        ("com.microsoft::FusedMatMul", [(7, 5), (7, 3)], (5, 3), {"transA": 1}, 7),
+        ("com.microsoft::FusedMatMul", [(7, 2, 5), (2, 7, 3)], (2, 5, 3), {"transA": 1, "transBatchA": 1}, 7),
+        ("com.microsoft::FusedMatMul", [(2, 5, 7), (2, 7, 3)], (2, 5, 3), {}, 7),
+        ("com.microsoft::SkipLayerNormalization", [(2, 3, 8), (2, 3, 8), (8,)], (2, 3, 8), {}, 8),
+        ("com.microsoft::GroupNorm", [(2, 4, 5, 6), (6,), (6,)], (2, 4, 5, 6), {"groups": 3}, 40),
+        ("com.microsoft::Attention", [(2, 5, 7), (7, 36), (36,)], (2, 5, 12), {}, 48),
+        ("com.microsoft::MultiHeadAttention", [(2, 5, 12), (2, 7, 12), (2, 7, 12)], (2, 5, 12), {}, 26),
     ],
 )
 def test_lengths_of_sums(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], attributes: dict[str, Any], terms: int):

@@ -1,0 +1,129 @@
+"""Col2Im: blocks put back into an image, added up where they overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import BOOL, I32, I64, TensorType
+from nautilus_cli.ops.checks import contents, first_of, integers, operand, operand_count, ranked
+from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.precision import stored, widened
+from nautilus_cli.ops.reduce import reduction
+from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.wide import cast, reshape, scalar, widen
+from nautilus_cli.ops.window import Window, window
+
+
+@dataclass(frozen=True, slots=True)
+class Col2ImAttrs:
+    """Attributes of Col2Im."""
+
+    dilations: tuple[int, ...] | None = None
+    pads: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None
+
+    @property
+    def auto_pad(self) -> str:
+        """Padding is always given; what `ops.window` asks for."""
+        return "NOTSET"
+
+
+def _window(attrs: Col2ImAttrs, shape: tuple[int, ...], constants: Sequence[np.ndarray | None]) -> Window:
+    """Return how blocks lie in the image.
+
+    Raises:
+        ModelError: shapes and attributes do not fit together, or are not known at compile time.
+    """
+    image, block = (integers(contents(constants, index, name)) for index, name in ((1, "image_shape"), (2, "block_shape")))
+    if len(image) != len(block) or not image or min(*image, *block) < 1:
+        raise ModelError(f"image_shape is {list(image)} and block_shape {list(block)}; the specification requires as many positive sizes")
+    found = window(attrs, image, block)
+    if shape[1] % prod(block) or shape[2] != prod(found.results):
+        raise ModelError(
+            f"operand 'input' has shape {list(shape)}; for {list(found.results)} blocks of {list(block)} the specification requires "
+            f"[batch, a multiple of {prod(block)}, {prod(found.results)}]"
+        )
+    return found
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 3, 3)
+    x = operand(inference, 0, "input", ALL)
+    operand(inference, 1, "image_shape", (I64,))
+    operand(inference, 2, "block_shape", (I64,))
+    shape = ranked(x, "input", 3)
+    found = _window(inference.attrs, shape, inference.constants)
+    return (TensorType(x.dtype, (shape[0], shape[1] // prod(found.kernel), *found.sizes)),)
+
+
+def _places(found: Window) -> np.ndarray:
+    """Return where each element of a channel's blocks goes, [block elements, blocks]: into the image laid out flat, or -1."""
+    place = np.zeros((1, 1), np.int64)
+    inside = np.ones((1, 1), np.bool_)
+    for axis, size in enumerate(found.sizes):
+        element = np.arange(found.kernel[axis]) * found.dilations[axis]
+        block = np.arange(found.results[axis]) * found.strides[axis] - found.begin[axis]
+        along = np.add.outer(element, block)
+        rows, columns = place.shape[0] * along.shape[0], place.shape[1] * along.shape[1]
+        place = (place[:, None, :, None] * size + along[None, :, None, :]).reshape(rows, columns)
+        inside = (inside[:, None, :, None] & ((along >= 0) & (along < size))[None, :, None, :]).reshape(rows, columns)
+    return np.where(inside, place, -1)
+
+
+def _sources(found: Window) -> np.ndarray:
+    """Return which elements of a channel's blocks each element of the image adds up, [image, most of any]; one past the last for none."""
+    flat = _places(found).reshape(-1)
+    taken = np.flatnonzero(flat >= 0)
+    order = taken[np.argsort(flat[taken], kind="stable")]
+    counts = np.bincount(flat[taken], minlength=prod(found.sizes))
+    result = np.full((prod(found.sizes), max(1, int(counts.max(initial=0)))), flat.size, np.int64)
+    starts = np.cumsum(counts) - counts
+    result[flat[order], np.arange(order.size) - np.repeat(starts, counts)] = order
+    return result
+
+
+def _evaluate(attrs: Col2ImAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    x = first_of(arrays)
+    found = _window(attrs, x.shape, arrays)
+    channels = x.shape[1] // prod(found.kernel)
+    wide = widened(x).reshape(x.shape[0] * channels, -1)
+    flat = _places(found).reshape(-1)
+    result = np.zeros((prod(found.sizes), wide.shape[0]), wide.dtype)
+    (np.logical_or if x.dtype == np.bool_ else np.add).at(result, flat[flat >= 0], wide[:, flat >= 0].T)
+    return (stored(result.T.reshape(x.shape[0], channels, *found.sizes), x),)
+
+
+def _build(emitter: Emitter, attrs: Col2ImAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    """Each element of the image gathers what it adds up: the same order in every run, and no more memory than the blocks."""
+    x = first_of(operands)
+    dtype = x.type.dtype
+    found = _window(attrs, x.type.static, [None if value is None else value.constant for value in operands])
+    batch, channels = x.type.static[0], x.type.static[1] // prod(found.kernel)
+    sources = _sources(found)
+    summed = dtype if dtype.is_float or dtype.bits >= I32.bits else I32
+    flat = reshape(emitter, x, (batch * channels, prod(found.kernel) * prod(found.results)))
+    if (sources == flat.type.static[1]).any():
+        pads = emitter.constant(np.array([0, 0, 0, 1], np.int64))
+        flat = emitter.node("Pad", [flat, pads, scalar(emitter, 0, dtype)])
+    terms = cast(emitter, emitter.node("Gather", [flat, emitter.constant(sources)], axis=1), summed)
+    total = reduction(emitter, "ReduceSum", widen(emitter, terms), (2,), keepdims=0)
+    if dtype == BOOL:
+        total = emitter.node("Greater", [total, scalar(emitter, 0, I32)])
+    return (reshape(emitter, cast(emitter, total, dtype), (batch, channels, *found.sizes)),)
+
+
+OPERATOR = Operator(
+    name="Col2Im",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=Decompose(_build),
+    source="ONNX 28, Col2Im-18",
+    attributes=Col2ImAttrs,
+    since=18,
+)

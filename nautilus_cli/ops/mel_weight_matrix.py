@@ -1,0 +1,96 @@
+"""MelWeightMatrix: triangles over a spectrum, evenly spaced on the mel scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ops.checks import contents, operand, operand_count, required
+from nautilus_cli.ops.element_types import FLOATS, INDICES, NUMERIC, dtype_from_onnx
+from nautilus_cli.ops.spec import HostOnly, Inference, Operator
+
+_NAMES = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+_MEL = 2595.0
+_CORNER_HERTZ = 700.0
+"""mel(f) = 2595 log10(1 + f / 700). Source: ONNX 28, MelWeightMatrix-17."""
+
+
+@dataclass(frozen=True, slots=True)
+class MelWeightMatrixAttrs:
+    """Attributes of MelWeightMatrix."""
+
+    output_datatype: int = 1
+
+
+def _edges(bands: int, length: int, rate: int, low: float, high: float) -> np.ndarray:
+    """Return the numbers of the spectrum at which triangles begin, peak and end: two more than there are bands.
+
+    The step is the range divided by the number of edges, not of gaps between them, as the reference implementation of ONNX has it.
+    """
+    mels = _MEL * np.log10(1 + np.array([low, high]) / _CORNER_HERTZ)
+    points = np.arange(bands + 2) * ((mels[1] - mels[0]) / (bands + 2)) + mels[0]
+    hertz = _CORNER_HERTZ * (10 ** (points / _MEL) - 1)
+    return np.asarray((length + 1) * hertz // rate).astype(np.int64)
+
+
+def _matrix(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Return the weights, [length // 2 + 1, bands].
+
+    Raises:
+        ModelError: a number is out of range.
+    """
+    bands, length, rate = (int(a.reshape(())) for a in arrays[:3])
+    low, high = (float(a.reshape(())) for a in arrays[3:])
+    if bands < 0 or length < 1 or rate < 1 or not -_CORNER_HERTZ < low <= high < np.inf:
+        raise ModelError(
+            f"{bands} bands from {low} to {high} Hz of a spectrum of length {length} at {rate} Hz; "
+            "the specification requires positive sizes and ascending edges"
+        )
+    count = length // 2 + 1
+    edges = _edges(bands, length, rate, low, high)
+    if bands and not (edges[0] >= 0 and edges[-2] < count and edges[-1] <= count):
+        raise ModelError(
+            f"bands from {low} to {high} Hz reach from number {edges[0]} to {edges[-1]} of a spectrum of {count}",
+            hint=f"The upper edge is at most half the sample rate: {rate / 2} Hz.",
+        )
+    result = np.zeros((count, bands))
+    for band in range(bands):
+        begin, peak, end = (int(n) for n in edges[band : band + 3])
+        if begin == peak:
+            result[peak, band] = 1
+        else:
+            result[begin : peak + 1, band] = np.arange(peak - begin + 1) / (peak - begin)
+        if end > peak:
+            result[peak:end, band] = np.arange(end - peak, 0, -1) / (end - peak)
+    return result
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 5, 5)
+    for index, name in enumerate(_NAMES):
+        found = operand(inference, index, name, INDICES if index < 3 else FLOATS)
+        if found.elements != 1:
+            raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
+    dtype = dtype_from_onnx(inference.attrs.output_datatype)
+    if dtype not in NUMERIC:
+        raise ModelError(f"output_datatype is {dtype}; the specification allows {', '.join(d.name for d in NUMERIC)}")
+    bands, length = (int(contents(inference.constants, index, _NAMES[index]).reshape(())) for index in (0, 1))
+    return (TensorType(dtype, (max(length, 0) // 2 + 1, max(bands, 0))),)
+
+
+def _evaluate(attrs: MelWeightMatrixAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    return (_matrix(required(arrays)).astype(dtype_from_onnx(attrs.output_datatype).numpy),)
+
+
+OPERATOR = Operator(
+    name="MelWeightMatrix",
+    infer=_infer,
+    evaluate=_evaluate,
+    lowering=HostOnly("the weights follow from its operands, which must be known at compile time"),
+    source="ONNX 28, MelWeightMatrix-17",
+    attributes=MelWeightMatrixAttrs,
+    since=17,
+)
