@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
@@ -16,9 +17,11 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
+from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from tests.e2e.networks import model, port
-from tests.e2e.test_indexing import ORDERS
+from tests.e2e.test_contrib import contrib, contrib_model
+from tests.e2e.test_indexing import ORDERS, Sketch
 
 SHAPE = (2, 3, 12, 12)
 
@@ -132,3 +135,50 @@ def test_narrow_types_at_ports(tmp_path: Path) -> None:
             for name, wanted in expected.items():
                 assert found[name].dtype == wanted.dtype
                 np.testing.assert_array_equal(found[name].view(np.uint8), wanted.view(np.uint8), err_msg=f"{name} with {options}")
+
+
+def products(s: Sketch) -> None:
+    """Weights of 4 bits that stay packed (a megabyte of values and more) and that do not, and products of quantised operands."""
+    rng = np.random.default_rng(2)
+    for k, n in ((1024, 1056), (48, 7)):
+        blocks = -(-k // 32)
+        b = s.constant(rng.integers(0, 256, (n, blocks, 16)).astype(np.uint8))
+        scales = s.constant((0.01 * (1 + rng.random((n, blocks)))).astype(np.float32))
+        points = s.constant(rng.integers(0, 256, (n, -(-blocks // 2))).astype(np.uint8))
+        for operands in ((b, scales), (b, scales, points)):
+            s.node("Relu", contrib(s, "MatMulNBits", s.floats(3, k), *operands, K=k, N=n, bits=4, block_size=32))
+    codes = s.constant(rng.integers(-90, 90, (40, 9)).astype(np.int8))
+    scale, point = s.constant((0.01 * (1 + rng.random(9))).astype(np.float32)), s.constant(np.full(9, 3, np.int8))
+    s.node("Relu", contrib(s, "DynamicQuantizeMatMul", s.floats(2, 5, 40), codes, scale, point, s.floats(9)))
+    a_scale, a_point = s.constant(np.float32(0.02)), s.constant(np.uint8(120))
+    image = s.integers(0, 255, 2, 5, 40, dtype=np.uint8)
+    contrib(s, "MatMulIntegerToFloat", image, codes, a_scale, scale, a_point, point)
+    weights, bias = s.constant(rng.integers(-40, 40, (40, 48)).astype(np.int8)), s.floats(48)
+    contrib(s, "QAttention", image, weights, bias, a_scale, a_scale, "", a_point, num_heads=2)
+
+
+def recurrences(s: Sketch) -> None:
+    rng = np.random.default_rng(3)
+    for direction, count in (("forward", 1), ("bidirectional", 2)):
+        w, r = (s.constant(rng.integers(-90, 90, (count, rows, 64)).astype(np.int8)) for rows in (12, 16))
+        scale, point = s.constant(np.full(count, 0.006, np.float32)), s.constant(np.zeros(count, np.int8))
+        operands = (s.floats(5, 1, 12), w, r, s.floats(count, 128), "", "", "", "", scale, point, scale, point)
+        contrib(s, "DynamicQuantizeLSTM", *operands, outputs=3, hidden_size=16, direction=direction)
+
+
+@pytest.mark.parametrize("part", [products, recurrences])
+def test_operators_of_microsoft_agree_with_onnxruntime(part: Callable[[Sketch], None], tmp_path: Path) -> None:
+    sketch = Sketch()
+    part(sketch)
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    onnx.save(contrib_model(sketch), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, sketch.feeds), strict=True))
+    with nautilus_cli.load(output) as library:
+        for options in ORDERS:
+            library.configure_emulator(options)
+            found = {name: np.asarray(array) for name, array in library(sketch.feeds).items()}
+            for name, wanted in expected.items():
+                result = compare(found[name], wanted, derived(wanted, terms=1024 if part is products else 140, depth=8))
+                assert result.is_match, f"{name} with {options}: {result}"
