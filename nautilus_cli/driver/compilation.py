@@ -12,11 +12,13 @@ from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver.memory import require_within
+from nautilus_cli.driver.open_dimensions import open_dimensions, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.selection import select_each, that_runs
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan_each
@@ -87,7 +89,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     bundle.require_apart(options.output, options.model)
 
     progress("reading the model", 0, 1)
-    model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
+    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
@@ -116,7 +118,10 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         place = "emulated" if here.target.is_emulated else "gpu"
         with load_library(options.output, device=here.device, place=place) as library:
             try:
-                verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
+                if open_dimensions(model):
+                    verification = worst(verify_sampled(model, library, options, progress))
+                else:
+                    verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
             except NoReference as error:
                 notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
     elif options.verify:
@@ -127,7 +132,8 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         manifest=written.manifest,
         weights=written.weights,
         targets=tuple(
-            CompiledTarget(target=p.target, kernels=len(p.kernels), launches=len(p.launches), arena_bytes=p.arena_bytes) for p in plans
+            CompiledTarget(target=p.target, kernels=len(p.kernels), launches=len(p.launches), arena_bytes=upper(p.arena_bytes))
+            for p in plans
         ),
         library_bytes=options.output.stat().st_size,
         weight_bytes=plans[0].weight_bytes,
@@ -140,10 +146,11 @@ def _built(target: Target, plan: Plan, graph: Graph, options: CompileOptions, st
     """Render and compile a plan's kernels."""
     stage = f"compiling kernels for {target.name}"
     rendered = [render(kernel.request) for kernel in plan.kernels]
-    built = build(rendered, target, store=store, jobs=options.jobs, progress=lambda done, total: progress(stage, done, total))
+    distinct = list({kernel.symbol: kernel for kernel in rendered}.values())  # kernels for different sizes may be one text
+    built = build(distinct, target, store=store, jobs=options.jobs, progress=lambda done, total: progress(stage, done, total))
     if options.save_temps is not None:
         folder = options.save_temps / target.name if "," in (options.target or "") else options.save_temps
-        save_temporaries(folder, rendered, built, graph)
+        save_temporaries(folder, distinct, built, graph)
     return Variant(target=target, plan=plan, symbols=symbols(rendered), images=built.images)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from nautilus_cli.errors import UsageError
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.lowering.plan import Plan, Port
 
 
@@ -44,7 +45,7 @@ def memory_of(plan: Plan) -> Memory:
     """Return what a plan needs."""
     return Memory(
         weights_bytes=plan.weight_bytes,
-        workspace_bytes=plan.arena_bytes,
+        workspace_bytes=upper(plan.arena_bytes),
         inputs_bytes=_ports_bytes(plan.inputs),
         outputs_bytes=_ports_bytes(plan.outputs),
     )
@@ -66,7 +67,7 @@ def require_within(plan: Plan, most_bytes: int | None) -> None:
 
 
 def _ports_bytes(ports: tuple[Port, ...]) -> int:
-    return sum(prod(port.shape) * port.dtype.bytes for port in ports)
+    return upper(sum(prod(port.shape) * port.dtype.bytes for port in ports))
 
 
 def _bytes(count: int) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nautilus_cli.ir.ranges import DimRange, Size
+
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many steps of it are done, and of how many."""
 
@@ -18,7 +20,8 @@ class CompileOptions:
         model: the ONNX file.
         output: the shared library to write; the manifest lies beside it with the suffix `.json`.
         target: names of targets, separated by commas, for one library that holds all; None for the device present, else the emulator.
-        shapes: static shape of an input, by name.
+        shapes: shape of an input, by name; a range leaves a dimension open to the run.
+        dims: ranges of dimensions that the model names.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         max_memory_bytes: device memory that one context may need; None for any.
@@ -32,7 +35,8 @@ class CompileOptions:
     model: Path
     output: Path
     target: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None

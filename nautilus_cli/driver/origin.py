@@ -19,6 +19,9 @@ def origin(library: Library, model: Path) -> LoadedModel:
         NautilusError: the model cannot be loaded.
     """
     content = manifest.read(manifest.manifest_path(library.path), digest=library.info.manifest_sha256)
+    if library.dimensions:
+        names = ", ".join(dimension.name for dimension in library.dimensions)
+        raise UsageError(f"leaves dimensions open ({names}), which this command does not support yet", where=str(library.path))
     shapes = {tensor.name: tensor.shape for tensor in library.inputs}
     outputs = tuple(tensor.name for tensor in library.outputs)
     try:

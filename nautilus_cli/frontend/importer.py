@@ -13,10 +13,11 @@ from nautilus_cli.frontend.calls import Call
 from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
+from nautilus_cli.frontend.declared_sizes import checked
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
-from nautilus_cli.frontend.inputs import Inputs
+from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.frontend.names import is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, initializers_by_name
@@ -30,7 +31,9 @@ from nautilus_cli.frontend.variants import VARIANTS, modernised
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
+from nautilus_cli.ir.types import Sym
 from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, ErrorPlace, GraphBuilder, Wanted
+from nautilus_cli.ops.contents import READERS
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement
@@ -77,14 +80,20 @@ class Importer:
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = functions_by_key(model)
+        self._declared = {info.name: info for info in model.graph.output if info.type.HasField("tensor_type")}
         self._count = 0
         self._unrolled = 0
 
     def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
         scope = self._body_of(graph, inputs, weights)
-        result = prune(self._builder.graph(checked_outputs(graph, scope)))
+        result = prune(self._builder.graph(self._guarded(checked_outputs(graph, scope), inputs)))
         for node in result.nodes:
+            self._builder.origin = node.origin
+            for number, operand in enumerate(node.inputs):
+                if operand is not None and operand.contents is not None and number not in READERS.get(node.op, ()):
+                    where = self._builder.place(node.op)
+                    raise ModelError(f"operand {number} is a size, known only when the model runs; it can only decide a shape", where=where)
             lowering = self._known[node.op].lowering
             if isinstance(lowering, HostOnly):
                 self._builder.origin = node.origin
@@ -98,8 +107,24 @@ class Importer:
             scope.values[name] = self._builder.constant(array, name)
         for name, type_ in inputs.types.items():
             scope.values[name] = self._builder.input(name, type_)
+        for name, known in inputs.known.items():
+            scope.values[name] = self._builder.known(inputs.types[name], known, name)
         self._body(graph.node, scope)
         return scope
+
+    def _guarded(self, outputs: list[tuple[str, Value]], inputs: Inputs) -> list[tuple[str, Value]]:
+        """Return the outputs with the checks of what is known of inputs: the first output waits for them."""
+        self._builder.origin = ()
+        sources = self._builder.inputs()
+        for name, known in inputs.known.items():
+            (first, value), *others = outputs
+            outputs = [(first, checked(self._builder, value, sources[name], known)), *others]
+        return outputs
+
+    def trial(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
+        """Import the main graph for its types alone, which ranges may make larger than tensors can be."""
+        self._builder.most_bytes = 1 << 80
+        return self._builder.graph(checked_outputs(graph, self._body_of(graph, inputs, weights)))
 
     @property
     def builder(self) -> GraphBuilder:
@@ -117,6 +142,10 @@ class Importer:
             for name, value in zip(node.output, self._node(node, scope, origin), strict=False):
                 if name and value is not None:
                     scope.values[name] = value
+
+    def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
+        """Return the dimensions that the model declares for one of its outputs; None where it is none, or they are left open."""
+        return declared_type(self._declared[tensor], "output").dims if tensor in self._declared else None
 
     def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
         """Count nodes, or iterations of loops; raises ModelError once there are too many."""

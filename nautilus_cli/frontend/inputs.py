@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError, UsageError, nearest, shortened
 from nautilus_cli.frontend.bindings import bound_array
-from nautilus_cli.frontend.ranges import DimRange, Size, bound_shape
+from nautilus_cli.frontend.ranges import bound_shape
 from nautilus_cli.frontend.tensors import element_type
 from nautilus_cli.ir.dims import lower, same
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.ir.types import DType, Sym, TensorType
 from nautilus_cli.ops.builder import MAX_RANK, check_size
 
@@ -45,10 +46,12 @@ class Inputs:
     Attributes:
         types: type of each run-time input, in ONNX order; symbolic where a dimension has a range.
         constants: contents of each input that is bound.
+        known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
     """
 
     types: Mapping[str, TensorType]
     constants: Mapping[str, np.ndarray]
+    known: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 NO_DIMS: Mapping[str, DimRange] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +11,17 @@ from onnx import IR_VERSION, ModelProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
+from nautilus_cli.frontend.declared_sizes import candidates, narrowed, solved
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.frontend.importer import import_graph
-from nautilus_cli.frontend.inputs import NO_DIMS, resolve_inputs
+from nautilus_cli.frontend.importer import Importer, import_graph
+from nautilus_cli.frontend.inputs import NO_DIMS, Inputs, resolve_inputs
 from nautilus_cli.frontend.opsets import imported_versions
-from nautilus_cli.frontend.ranges import DimRange, Size
 from nautilus_cli.frontend.reading import read_model
 from nautilus_cli.frontend.structure import check_names
+from nautilus_cli.ir.dims import UndecidedError, is_symbolic
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.ranges import DimRange, Size
 
 NO_SHAPES: Mapping[str, Sequence[Size]] = {}
 NO_BINDINGS: Mapping[str, str] = {}
@@ -87,6 +89,34 @@ def load(
     )
 
 
+def _imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
+    """Import the graph; where inputs decide shapes that the model declares, with what the declarations say of those inputs."""
+    try:
+        return import_graph(model, inputs, external, weights, size_bytes)
+    except ModelError as error:
+        known = candidates(inputs)
+        if not known:
+            raise
+        try:
+            while True:
+                trial = Importer(model, external, size_bytes)
+                try:
+                    types = trial.trial(model.graph, replace(inputs, known=known), weights)
+                    break
+                except UndecidedError as undecided:
+                    narrower = narrowed(known, undecided)
+                    if narrower is None:
+                        raise
+                    known = narrower
+            found = solved(types, model.graph, known)
+            graph = import_graph(model, replace(inputs, known=found), external, weights, size_bytes) if found else None
+        except ModelError:
+            raise error from None
+        if graph is None or any(map(is_symbolic, (dim for _, value in graph.outputs for dim in value.type.shape))):
+            raise
+        return graph
+
+
 def load_model(
     model: ModelProto,
     external: ExternalData,
@@ -119,7 +149,7 @@ def load_model(
     versions = checked_versions(model)
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
-    graph = import_graph(model, inputs, external, weights, size_bytes)
+    graph = _imported(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

@@ -14,6 +14,7 @@ import numbers
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,7 @@ class UndecidedError(ModelError):
 
     Attributes:
         left, right: what was compared.
+        relation: how, in words: `equals`, `is at most`, `is less than`.
     """
 
     def __init__(self, left: int, relation: str, right: int) -> None:
@@ -45,6 +47,7 @@ class UndecidedError(ModelError):
             hint="A range in which it holds, or fails, throughout is right.",
         )
         self.left = left
+        self.relation = relation
         self.right = right
 
 
@@ -80,6 +83,9 @@ class Quotient:
     dividend: int
     divisor: int
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quotient) and same((self.dividend, self.divisor), (other.dividend, other.divisor))
+
     @property
     def bounds(self) -> tuple[int, int]:
         """Least and greatest value; the divisor is positive."""
@@ -95,6 +101,9 @@ class Maximum:
     """The greatest of several integers of which none always is."""
 
     operands: tuple[int, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Maximum) and same(self.operands, other.operands)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -203,6 +212,8 @@ class Symbolic(_Integer):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Symbolic | numbers.Integral):
             return NotImplemented
+        if same(self, other):
+            return True
         difference = self - other
         if not isinstance(difference, Symbolic):
             return difference == 0
@@ -309,7 +320,7 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, Symbolic) or isinstance(right, Symbolic):
-        return isinstance(left, Symbolic) and isinstance(right, Symbolic) and left.terms == right.terms
+        return left is right or (hash(left) == hash(right) and getattr(left, "terms", None) == getattr(right, "terms", ()))
     return left == right
 
 
@@ -408,17 +419,44 @@ def _product(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda item: str(item[0])))
+    return tuple(sorted(powers.items(), key=lambda item: _atom_text(item[0])))
 
 
-def _bounds(terms: Iterable[tuple[Monomial, int]]) -> tuple[int, int]:
+@lru_cache(maxsize=1 << 16)
+def _bounds(terms: tuple[tuple[Monomial, int], ...]) -> tuple[int, int]:
     """Return bounds of a sum: those of its terms added up, and where terms of both signs vary, the closer ones after a shift."""
     low, high = _sum_of_bounds(terms, _monomial_bounds)
     varying = [(monomial, coefficient) for monomial, coefficient in terms if monomial]
     if all(c > 0 for _, c in varying) or all(c < 0 for _, c in varying) or sum(_degree(m) for m, _ in varying) > _MOST_FACTORS:
         return low, high
     shifted_low, shifted_high = _sum_of_bounds(_shifted(terms).items(), _shifted_bounds)
-    return max(low, shifted_low), min(high, shifted_high)
+    low, high = max(low, shifted_low), min(high, shifted_high)
+    for bound, divisor, is_lower in _relaxed(varying, dict(terms).get((), 0)):
+        if is_lower:
+            low = max(low, -(-lower(bound) // divisor))
+        else:
+            high = min(high, upper(bound) // divisor)
+    return low, high
+
+
+def _relaxed(varying: list[tuple[Monomial, int]], constant: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield expressions without one of the quotients or maxima that bound the sum: (expression, divisor, whether from below).
+
+    A maximum is at least each operand; a quotient by a number lies within less than one below the exact one.
+    """
+    for number, (monomial, coefficient) in enumerate(varying):
+        if len(monomial) != 1 or monomial[0][1] != 1:
+            continue
+        atom = monomial[0][0]
+        rest = Symbolic.of({(): constant, **dict(varying[:number]), **dict(varying[number + 1 :])})
+        if isinstance(atom, Maximum):
+            for operand in atom.operands:
+                yield rest + coefficient * operand, 1, coefficient > 0
+        elif isinstance(atom, Quotient) and not isinstance(atom.divisor, Symbolic):
+            exact = atom.divisor * rest + coefficient * atom.dividend
+            cut = abs(coefficient) * (atom.divisor - 1)
+            yield exact - (cut if coefficient > 0 else 0), atom.divisor, True
+            yield exact + (0 if coefficient > 0 else cut), atom.divisor, False
 
 
 def _sum_of_bounds(terms: Iterable[tuple[Monomial, int]], bounds: Callable[[Monomial], tuple[int, int]]) -> tuple[int, int]:
@@ -574,7 +612,12 @@ def _atom_or_number(atom: Atom) -> int:
 
 
 def _text(monomial: Monomial) -> str:
-    return "*".join(f"{atom}^{power}" for atom, power in monomial)
+    return "*".join(f"{_atom_text(atom)}^{power}" for atom, power in monomial)
+
+
+@lru_cache(maxsize=1 << 14)
+def _atom_text(atom: Atom) -> str:
+    return str(atom)
 
 
 def _term_text(monomial: Monomial, coefficient: int) -> str:

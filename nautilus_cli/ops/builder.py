@@ -43,6 +43,7 @@ class GraphBuilder:
     Attributes:
         nodes: what was appended so far.
         origin: ONNX nodes that the next nodes come from.
+        most_bytes: that a tensor may take.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class GraphBuilder:
         """
         self.nodes: list[Node] = []
         self.origin = origin
+        self.most_bytes = MAX_TENSOR_BYTES
         self._fold_bytes = fold_bytes
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
@@ -66,6 +68,15 @@ class GraphBuilder:
         value = Value(check_size(type_, f"input {name!r}"), tensor=name)
         self._inputs.append((name, value))
         return value
+
+    def inputs(self) -> dict[str, Value]:
+        """Return the run-time inputs so far by name."""
+        return dict(self._inputs)
+
+    def known(self, type_: TensorType, array: np.ndarray, tensor: str | None = None) -> Value:
+        """Return a value of which ARRAY says the contents: integers, and expressions of dimensions."""
+        constant = as_constant(array, type_.dtype)
+        return Value(type_, tensor=tensor, constant=constant, contents=None if constant is not None else array)
 
     def constant(self, array: np.ndarray, tensor: str | None = None) -> Value:
         """Return a constant value; TENSOR is the ONNX tensor that it equals."""
@@ -106,7 +117,7 @@ class GraphBuilder:
             found = self._contents(operator, attrs, inputs, types)
             if found is not None:
                 return tuple(
-                    None if tensor is False else self._known_value(type_, array, tensor or None)  # type: ignore[arg-type]
+                    None if tensor is False else self.known(type_, array, tensor or None)  # type: ignore[arg-type]
                     for tensor, type_, array in zip(outputs, types, found, strict=True)
                 )
         results = tuple(
@@ -123,11 +134,6 @@ class GraphBuilder:
         """Return the results where they are expressions of dimensions."""
         with ErrorPlace(self.place(operator.name)):
             return contents(operator, attrs, inputs, types)
-
-    @staticmethod
-    def _known_value(type_: TensorType, array: np.ndarray, tensor: str | None) -> Value:
-        constant = as_constant(array, type_.dtype)
-        return Value(type_, tensor=tensor, constant=constant, contents=None if constant is not None else array)
 
     def operator(self, op: str) -> Operator:
         """Return the operator of this name."""
@@ -149,7 +155,7 @@ class GraphBuilder:
             types = infer_types(operator, attrs, inputs, outputs)
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
-        return tuple(check_size(type_, place) for type_ in types[:outputs])
+        return tuple(check_size(type_, place, self.most_bytes) for type_ in types[:outputs])
 
     def _fold(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
@@ -182,17 +188,17 @@ def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None
     return operator.infer(Inference(attrs, types, constants, outputs))
 
 
-def check_size(type_: TensorType, place: str) -> TensorType:
+def check_size(type_: TensorType, place: str, most_bytes: int = MAX_TENSOR_BYTES) -> TensorType:
     """Return the type if a tensor of it can exist.
 
     Raises:
-        ModelError: a dimension is negative, there are more than MAX_RANK, or the tensor is larger than MAX_TENSOR_BYTES.
+        ModelError: a dimension is negative, there are more than MAX_RANK, or the tensor is larger than MOST_BYTES.
     """
     if len(type_.shape) > MAX_RANK:
         raise ModelError(f"a tensor has {len(type_.shape)} dimensions", where=place, hint=f"The limit is {MAX_RANK}.")
     if any(lower(dim) < 0 for dim in type_.static):
         raise ModelError(f"the result's type {type_} has a negative dimension", where=place)
-    if upper(type_.bytes) > MAX_TENSOR_BYTES:
+    if upper(type_.bytes) > most_bytes:
         raise ModelError(
             f"a tensor of type {type_} takes {upper(type_.bytes)} bytes",
             where=place,

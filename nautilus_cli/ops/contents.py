@@ -28,6 +28,8 @@ _EXACT_FLOAT = 1 << 24
 READERS: Mapping[str, tuple[int, ...]] = {
     "ConstantOfShape": (0,),
     "Expand": (1,),
+    "Pad": (1,),
+    "Range": (0, 1, 2),
     "Reshape": (1,),
     "Slice": (1, 2),
 }

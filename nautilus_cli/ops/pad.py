@@ -108,7 +108,7 @@ def runs(places: np.ndarray) -> tuple[Run, ...]:
 
 def _extents(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, ...], mode: str) -> tuple[int, ...]:
     extents = tuple(d + b + a for d, b, a in zip(shape, before, after, strict=True))
-    if min(extents, default=0) < 0:
+    if any(extent < 0 for extent in extents):
         raise ModelError(f"pads {[*before, *after]} crop more than the shape {list(shape)} has")
     if mode != "constant" and any(d == 0 and e > 0 for d, e in zip(shape, extents, strict=True)):
         raise ModelError(f"mode '{mode}' pads an empty dimension of shape {list(shape)}; there is nothing to repeat")

@@ -8,8 +8,9 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import maximum
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
-from nautilus_cli.ops.checks import contents, operand, operand_count, required, same_dtype
+from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import HostOnly, Inference, Operator
 
@@ -26,6 +27,9 @@ class RangeAttrs:
 
 def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     """Return the number of elements. Source: ONNX 28, Range-27: max(ceil((limit - start) / delta), 0)."""
+    if any(a.dtype == object for a in (start, limit, delta)):
+        begin, end, by = integers(np.stack([np.asarray(a, object).reshape(()) for a in (start, limit, delta)]))
+        return maximum(0, -((begin - end) // by))
     first, last, step = (a.reshape(()).item() for a in map(widened, (start, limit, delta)))
     if step == 0 or step != step:
         raise ModelError(f"delta is {step}; the specification requires a step other than 0")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, maximum, minimum
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
@@ -60,9 +61,21 @@ def bounds(
         raise ModelError(f"steps are {list(steps)}; the specification does not allow 0")
     first, step, extent = [0] * len(shape), [1] * len(shape), list(shape)
     for axis, b, e, s in zip(normal_axes(axes, len(shape)), starts, ends, steps, strict=True):
+        step[axis] = s
+        if any(map(is_symbolic, (b, e, shape[axis]))):
+            first[axis], extent[axis] = _symbolic_range(b, e, s, shape[axis])
+            continue
         taken = range(*slice(b, e, s).indices(shape[axis]))  # Python clamps as the specification does
-        first[axis], step[axis], extent[axis] = (taken.start if len(taken) else 0), s, len(taken)
+        first[axis], extent[axis] = (taken.start if len(taken) else 0), len(taken)
     return Bounds(tuple(first), tuple(step), tuple(extent))
+
+
+def _symbolic_range(begin: int, end: int, step: int, size: int) -> tuple[int, int]:
+    """Return the first element and the number of those that a forward slice takes, all of which may be symbolic."""
+    if step < 0:
+        raise ModelError(f"runs backwards through a dimension of {size}, which is only known when the model runs")
+    begin, end = (minimum(maximum(0, at + size) if at < 0 else at, size) for at in (begin, end))
+    return begin, maximum(0, -((begin - end) // step))
 
 
 def _given(attrs: SliceAttrs, constants: Sequence[np.ndarray | None], types: Sequence[TensorType | None], shape: tuple[int, ...]) -> Bounds:

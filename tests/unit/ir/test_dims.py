@@ -105,6 +105,14 @@ def test_quotients_rounded_up_have_one_form() -> None:
     assert same((n * 6 + 5) // 3, 2 * n + 1)
 
 
+def test_a_crop_from_the_centre_keeps_its_size() -> None:
+    size = symbol("s", 2, 4096)
+    room = maximum(20, size)
+    start = (room - size) // 2
+    assert lower(room - size) == 0 and lower(start) == 0
+    assert same(minimum(start + size, room) - minimum(start, room), size)
+
+
 def test_a_known_divisor_makes_quotients_exact() -> None:
     n = symbol("n", 8, 512, 8)
     assert same(n % 8, 0)

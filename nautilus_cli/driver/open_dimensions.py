@@ -1,0 +1,55 @@
+"""Libraries with open dimensions: at which sizes they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
+from nautilus_cli.driver.verification import VerifyResult, verify_loaded
+from nautilus_cli.errors import InternalError
+from nautilus_cli.frontend.load import LoadedModel, load
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.lowering.ranges import dimensions, representative
+from nautilus_cli.runtime.library import Library
+
+
+def open_dimensions(model: LoadedModel) -> tuple[Symbol, ...]:
+    """Return the dimensions of a model's inputs that have a range."""
+    return dimensions(tuple(value.type.shape for _, value in model.graph.inputs))
+
+
+def sampled(dims: tuple[Symbol, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Yield sizes with what they are: the smallest, the largest, and those between that divide by little."""
+    yield "the smallest sizes", {d.name: d.low for d in dims}
+    yield "the largest sizes", {d.name: d.high for d in dims}
+    middle = {d: (d.low + d.high) // (2 * d.divisor) * d.divisor for d in dims}
+    yield "sizes between", {d.name: representative(replace(d, high=max(d.low, middle[d]))) for d in dims}
+
+
+def verify_sampled(model: LoadedModel, library: Library, options: CompileOptions, progress: Progress) -> Iterator[tuple[str, VerifyResult]]:
+    """Compare a library with onnxruntime at sampled sizes, one after the other."""
+    types = {name: value.type.static for name, value in model.graph.inputs}
+    for what, sizes in sampled(open_dimensions(model)):
+        shapes = {name: bind(shape, sizes) for name, shape in types.items()}
+        static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
+        yield what, verify_loaded(static, library, VerifyOptions(model=options.model, library=options.output), progress)
+
+
+def worst(results: Iterable[tuple[str, VerifyResult]]) -> VerifyResult:
+    """Return the first result that does not match, else the last, with a note that says at which sizes was compared.
+
+    Raises:
+        InternalError: there is none.
+    """
+    compared: list[str] = []
+    found: VerifyResult | None = None
+    for what, result in results:
+        compared.append(what)
+        if not all(comparison.is_match for comparison in result.comparisons.values()):
+            return replace(result, notes=(*result.notes, f"compared at {what}."))
+        found = result
+    if found is None:
+        raise InternalError("no sizes to compare at")
+    return replace(found, notes=(*found.notes, f"compared at {', '.join(compared)}."))

@@ -1,0 +1,127 @@
+"""Dimensions with a range, and inputs whose values the model's declarations give away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from nautilus_cli.errors import ModelError, UsageError
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.inputs import resolve_inputs
+from nautilus_cli.frontend.load import LoadedModel, load_model
+from nautilus_cli.ir.dims import same, symbols
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ops.evaluate import evaluate
+from nautilus_cli.ops.verifier import verify_graph
+from tests.unit.frontend.models import INT64, graph, tensor_input
+
+IMAGE = tensor_input("x", "N", 3, None, "w")
+IDS = tensor_input("ids", "batch", "seq", dtype=INT64)
+MASK = tensor_input("mask", "batch", "seq", dtype=INT64)
+
+
+def names(shape: Sequence[int]) -> list[str]:
+    return [s.name for dim in shape for s in sorted(symbols(dim), key=lambda s: s.name)]
+
+
+def test_a_range_in_a_shape_leaves_a_dimension_open() -> None:
+    (type_,) = resolve_inputs(graph([], [IMAGE], []), {"x": (DimRange(1, 16), 3, DimRange(32, 64, 32), 192)}, {}).types.values()
+    assert names(type_.shape) == ["N", "x[2]"]
+    assert type_.shape[1] == 3 and type_.shape[3] == 192 and type_.shape[2] >= 32
+
+
+def test_a_named_dimension_is_one_in_every_input() -> None:
+    found = resolve_inputs(graph([], [IDS, MASK], []), {}, {}, {"batch": DimRange(1, 8), "seq": DimRange(8, 512, 8)})
+    assert same(found.types["ids"].shape, found.types["mask"].shape)
+    by_shape = resolve_inputs(graph([], [IDS, MASK], []), {"ids": (4, DimRange(1, 128))}, {})
+    assert same(by_shape.types["mask"].shape, by_shape.types["ids"].shape) and by_shape.types["mask"].shape[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"dims": {"bach": DimRange(1, 8)}}, r"--dim 'bach': no input has a dimension of this name.*batch"),
+        ({"shapes": {"ids": (DimRange(0, 8), 3)}}, r"dimension 'batch': no size lies in 0\.\.8"),
+        ({"shapes": {"ids": (DimRange(5, 7, 8), 3)}}, r"no size lies in 5\.\.7 \(multiples of 8\)"),
+        ({"shapes": {"ids": (2, 3), "mask": (DimRange(1, 4), 3)}}, "makes dimension 'batch' batch; input 'ids' makes it 2"),
+    ],
+)
+def test_ranges_that_cannot_be_meant(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        resolve_inputs(graph([], [IDS, MASK], []), given.get("shapes", {}), {}, given.get("dims", {}))
+
+
+def test_a_declared_size_has_no_range() -> None:
+    with pytest.raises(UsageError, match="the model declares 3"):
+        resolve_inputs(graph([], [IMAGE], []), {"x": (1, DimRange(1, 3), 4, 4)}, {})
+
+
+def loaded(
+    nodes: Sequence[NodeProto], inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto], **constants: np.ndarray
+) -> LoadedModel:
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    model: ModelProto = helper.make_model(
+        helper.make_graph(nodes, "g", inputs, outputs, initializers), opset_imports=[helper.make_opsetid("", 20)], ir_version=9
+    )
+    return load_model(model, ExternalData(Path()), "0")
+
+
+ONE = np.array(1, np.int64)
+
+
+def progression(declared: int | str) -> LoadedModel:
+    """0, 1, 2, ... up to an input, of which the model says how many there are."""
+    return loaded(
+        [helper.make_node("Range", ["zero", "n", "one"], ["r"]), helper.make_node("Mul", ["r", "n"], ["y"])],
+        [helper.make_tensor_value_info("n", TensorProto.INT64, [])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, [declared])],
+        zero=np.array(0, np.int64),
+        one=ONE,
+    )
+
+
+def test_a_declared_output_gives_the_value_of_an_input() -> None:
+    found = progression(5).graph
+    verify_graph(found)
+    assert [(name, v.type.static) for name, v in found.outputs] == [("y", (5,))]
+    assert [name for name, _ in found.inputs] == ["n"], "it stays an input"
+    assert evaluate(found, {"n": np.array(5)})["y"].tolist() == [0, 5, 10, 15, 20]
+    with pytest.raises(ModelError, match="index"):
+        evaluate(found, {"n": np.array(6)})
+
+
+def test_without_a_declared_size_the_value_stays_unknown() -> None:
+    with pytest.raises(ModelError, match=r"contents are not known at compile time.*--bind"):
+        progression("k")
+
+
+def test_some_elements_of_an_input_may_stay_unknown() -> None:
+    """Only the first element decides a shape; the second one is read when the model runs."""
+    found = loaded(
+        [
+            helper.make_node("Slice", ["pair", "zero", "one"], ["count"]),
+            helper.make_node("ConstantOfShape", ["count"], ["y"]),
+        ],
+        [helper.make_tensor_value_info("pair", TensorProto.INT64, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+        zero=np.array([0], np.int64),
+        one=np.array([1], np.int64),
+    ).graph
+    assert evaluate(found, {"pair": np.array([3, 99])})["y"].tolist() == [0, 0, 0]
+    with pytest.raises(ModelError, match="index"):
+        evaluate(found, {"pair": np.array([4, 99])})
+
+
+def test_a_declaration_that_no_value_gives_is_no_help() -> None:
+    with pytest.raises(ModelError, match="contents are not known at compile time"):
+        loaded(
+            [helper.make_node("Mul", ["n", "two"], ["even"]), helper.make_node("ConstantOfShape", ["even"], ["y"])],
+            [helper.make_tensor_value_info("n", TensorProto.INT64, [1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [7])],
+            two=np.array([2], np.int64),
+        )
