@@ -80,7 +80,7 @@ class Importer:
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = functions_by_key(model)
-        self._declared = {info.name: info for info in model.graph.output if info.type.HasField("tensor_type")}
+        self._declared_outputs = {info.name: info for info in model.graph.output if info.type.HasField("tensor_type")}
         self._count = 0
         self._unrolled = 0
 
@@ -145,7 +145,7 @@ class Importer:
 
     def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
         """Return the dimensions that the model declares for one of its outputs; None where it is none, or they are left open."""
-        return declared_type(self._declared[tensor], "output").dims if tensor in self._declared else None
+        return declared_type(self._declared_outputs[tensor], "output").dims if tensor in self._declared_outputs else None
 
     def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
         """Count nodes, or iterations of loops; raises ModelError once there are too many."""

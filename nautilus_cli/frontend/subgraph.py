@@ -16,6 +16,7 @@ from nautilus_cli.frontend.scope import Scope
 from nautilus_cli.frontend.structure import ordered, reads
 from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.types import Sym
 from nautilus_cli.ops.builder import GraphBuilder
 
 Numbered = Sequence[tuple[int, NodeProto]]
@@ -32,6 +33,10 @@ class Host(Protocol):
 
     def nodes(self, numbered: Numbered, scope: Scope) -> None:
         """Import nodes in the given order; their results are then in SCOPE."""
+        ...
+
+    def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
+        """Return the dimensions that the model declares for one of its outputs; None where it is none, or they are left open."""
         ...
 
     def spend(self, count: int, where: str) -> None:

@@ -1,4 +1,8 @@
-"""Loop: unrolled, one copy of its body an iteration."""
+"""Loop: unrolled, one copy of its body an iteration.
+
+How many there are must be known, or bounded by a small number; a declared output of the model may say it as well, and then the run checks
+that it is so.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import numpy as np
 from onnx import GraphProto
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.selection import as_flag, guard, select
+from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
 from nautilus_cli.frontend.constructs.stacking import stacked
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
@@ -31,12 +35,18 @@ class _Progress:
         collected: what each scan output has got so far.
         running: whether this iteration happens at run time; None where that is certain.
         settled: the states as they were when `running` last changed: right whether or not the loop has ended.
+        declared: how many iterations a declared output says that there are; None where none does.
+        assumed: whether that number is taken for true, because the run alone knows.
+        checks: what must hold at run time for it to be true.
     """
 
     states: Sequence[Entity]
     collected: list[list[Entity]]
     running: Value | None = None
     settled: Sequence[Entity] = field(default_factory=tuple)
+    declared: int | None = None
+    assumed: bool = False
+    checks: list[Value] = field(default_factory=list)
 
 
 def _build(call: Occurrence) -> Sequence[Entity | None]:
@@ -44,17 +54,31 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     trips, condition = call.single(0, "iu", "M"), call.single(1, "b", "cond")
     states = [call.required(number) for number in range(2, len(call.operands))]
     body = call.body("body", 2 + len(states), 1 + max(len(states), len(call.node.output)), repeats=True)
-    if trips is not None and trips.constant is None:
-        raise call.error("its trip count is only known at run time, which is not supported", BIND)
+    outputs: list[list[Entity]] = [[] for _ in body.graph.output[1 + len(states) :]]
+    progress = _Progress(states, outputs, settled=states, declared=_declared(call, len(states)))
     limit = None if trips is None or trips.constant is None else int(trips.constant.item())
-    progress = _Progress(states, [[] for _ in body.graph.output[1 + len(states) :]], settled=states)
+    if trips is not None and trips.constant is None:
+        if progress.declared is None:
+            raise call.error("its trip count is only known at run time, which is not supported", BIND)
+        progress.assumed = True
     if condition is None or condition.constant is None or condition.constant.item():
-        progress.running = None if condition is None or condition.constant is not None else as_flag(call.builder, condition)
-        _unroll(call, body, progress, limit, () if condition is None else condition.type.static)
+        if condition is not None and condition.constant is None:
+            _take_in(call, progress, condition, 0)
+        _unroll(call, body, progress, trips, limit, () if condition is None else condition.type.static)
     return [*progress.states, *_outputs(call, body, progress)][: len(call.node.output)]
 
 
-def _unroll(call: Occurrence, body: Subgraph, progress: _Progress, limit: int | None, shape: tuple[int, ...]) -> None:
+def _declared(call: Occurrence, states: int) -> int | None:
+    """Return how many iterations a scan output has that the model declares as an output of its own, with a length."""
+    for number in range(states, len(call.node.output)):
+        tensor = call.tensor_name(number)
+        dims = None if tensor is None else call.host.declared(tensor)
+        if dims and isinstance(dims[0], int) and dims[0] > 0:
+            return dims[0]
+    return None
+
+
+def _unroll(call: Occurrence, body: Subgraph, progress: _Progress, trips: Value | None, limit: int | None, shape: tuple[int, ...]) -> None:
     """Import iterations until the loop has ended for certain."""
     true = call.constant(np.ones(shape, bool))
     count = len(progress.states)
@@ -73,21 +97,60 @@ def _unroll(call: Occurrence, body: Subgraph, progress: _Progress, limit: int | 
         for outputs, value in zip(progress.collected, found[count:], strict=True):
             outputs.append(value)
         number += 1
-        if number == limit or not _goes_on(call, progress, as_tensor(going, "its body's condition", call.where)):
+        if number == limit:
             break
+        flag = as_tensor(going, "its body's condition", call.where)
+        if number == progress.declared and (progress.assumed or flag.constant is None):
+            progress.assumed = True
+            _require_end(call, progress, trips, flag)
+            break
+        if not _goes_on(call, progress, flag, number):
+            break
+    if progress.assumed and number != progress.declared:
+        raise call.error(f"has {number} iterations, but an output is declared with {progress.declared}")
     _settle(call, progress)
 
 
-def _goes_on(call: Occurrence, progress: _Progress, condition: Value) -> bool:
-    """Take in a body's condition; return False where the loop ends here for certain."""
+def _require_end(call: Occurrence, progress: _Progress, trips: Value | None, going: Value) -> None:
+    """Check at run time that the loop ends here: by its trip count, or because its body says so."""
+    builder = call.builder
+    ends: Value | None = None
+    if going.constant is None:
+        ends = builder.node("Not", [as_flag(builder, going)])
+    elif not going.constant.item():
+        ends = call.constant(np.bool_(True))
+    if trips is None or trips.constant is not None:
+        if ends is None:
+            raise call.error(f"does not end after {progress.declared} iterations, as many as an output is declared with")
+        progress.checks.append(ends)
+        return
+    wanted = builder.constant(np.array(progress.declared, trips.type.dtype.numpy))
+    count = as_flag(builder, trips)
+    is_last = builder.node("Equal", [count, wanted])
+    if ends is not None:
+        is_last = builder.node("Or", [is_last, builder.node("And", [builder.node("Greater", [count, wanted]), ends])])
+    progress.checks.append(is_last)
+
+
+def _goes_on(call: Occurrence, progress: _Progress, condition: Value, number: int) -> bool:
+    """Take in a body's condition after NUMBER iterations; return False where the loop ends here for certain."""
     if condition.type.elements != 1 or condition.type.dtype.kind != "bool":
         raise call.error(f"its body's condition has the type {condition.type}; the specification requires one bool")
     if condition.constant is not None:
         return bool(condition.constant.item())
-    _settle(call, progress)
-    flag = as_flag(call.builder, condition)
-    progress.running = flag if progress.running is None else call.builder.node("And", [progress.running, flag])
+    _take_in(call, progress, condition, number)
     return True
+
+
+def _take_in(call: Occurrence, progress: _Progress, condition: Value, number: int) -> None:
+    """Let the next iteration depend on a condition that is only known at run time, or assume it where an output's length says so."""
+    flag = as_flag(call.builder, condition)
+    if progress.declared is not None and progress.running is None and number < progress.declared:
+        progress.assumed = True
+        progress.checks.append(flag)
+        return
+    _settle(call, progress)
+    progress.running = flag if progress.running is None else call.builder.node("And", [progress.running, flag])
 
 
 def _settle(call: Occurrence, progress: _Progress) -> None:
@@ -114,6 +177,7 @@ def _outputs(call: Occurrence, body: Subgraph, progress: _Progress) -> list[Enti
     """Return the scan outputs."""
     results: list[Entity] = []
     count = len(progress.states)
+    checks = progress.checks
     for number, values in enumerate(progress.collected):
         if progress.running is not None:
             results.append(
@@ -124,7 +188,10 @@ def _outputs(call: Occurrence, body: Subgraph, progress: _Progress) -> list[Enti
             )
         elif values:
             tensors = [as_tensor(value, f"scan output {number}", call.where) for value in values]
-            results.append(stacked(call.builder, tensors, 0, call.tensor_name(count + number)))
+            result = stacked(call.builder, tensors, 0, call.tensor_name(count + number))
+            if checks and call.tensor_name(count + number) is not None and call.host.declared(call.tensor_name(count + number) or ""):
+                result, checks = required_to_hold(call.builder, result, checks), []
+            results.append(result)
         else:
             results.append(_empty(call, body, progress, number))
     return results

@@ -6,7 +6,7 @@ unwanted are replaced by zeros where it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -50,6 +50,21 @@ def guard(builder: GraphBuilder, start: int, wanted: Value) -> None:
             node = replace(node, inputs=tuple(safe if number == place else v for number, v in enumerate(node.inputs)))
         builder.nodes.append(node)
     builder.origin = before
+
+
+def required_to_hold(builder: GraphBuilder, value: Value, conditions: Sequence[Value]) -> Value:
+    """Return VALUE, whose computation makes a run fail where one of the CONDITIONS, scalars, does not hold.
+
+    A run can only fail by an index out of range, so that is what it reports.
+    """
+    holds = conditions[0]
+    for condition in conditions[1:]:
+        holds = builder.node("And", [holds, condition])
+    first, second, table = (builder.constant(np.array(number, np.int64)) for number in (0, 1, [0]))
+    found = builder.node("Gather", [table, builder.node("Where", [holds, first, second])])
+    (checked,) = builder.apply("Where", [builder.node("Equal", [found, first]), value, value], outputs=(value.tensor,))
+    assert checked is not None
+    return checked
 
 
 def select(call: Occurrence, condition: Value, yes: Entity, no: Entity, what: str, tensor: str | None = None) -> Entity:

@@ -7,7 +7,9 @@ from time import perf_counter
 import numpy as np
 import pytest
 
+from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend import importer
+from nautilus_cli.ops.evaluate import evaluate
 from tests.unit.frontend.constructs.held import drawn, hold, refused
 from tests.unit.frontend.models import ops
 
@@ -140,6 +142,41 @@ def test_trip_count_at_run_time() -> None:
     assert "its trip count is only known at run time, which is not supported" in refused(text)
     assert "--bind NAME=VALUE" in refused(text)
     hold(text, {"x": X, "k": np.array(3)}, bindings={"k": "3"})
+
+
+COUNTED = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s) { c2 = Identity(c) b = Add(a, x) s = Mul(a, b) }"
+
+
+def test_trip_count_that_an_output_declares() -> None:
+    """The library is for that many iterations, and a run with another number fails: by an index, the one way in which a run can fail."""
+    text = loop(COUNTED, trips="k", condition="go", inputs="float[3] x, int64 k, bool go", outputs="float[3] y, float[4,3] z")
+    loaded = hold(text, {"x": X, "k": np.array(4), "go": np.array(True)})
+    (checked,) = [value for name, value in loaded.graph.outputs if name == "z"]
+    assert (checked.type.shape, checked.tensor) == ((4, 3), "z")
+    for count, go in ((3, True), (5, True), (4, False), (-1, True)):
+        with pytest.raises(ModelError, match="index 1 is outside a dimension of 1"):
+            evaluate(loaded.graph, {"x": X, "k": np.array(count), "go": np.array(go)})
+
+
+def test_length_of_an_endless_loop_that_an_output_declares() -> None:
+    body = """(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s) {
+        b = Add(a, a) s = Neg(b) r = ReduceSum <keepdims: int = 0> (b) c2 = Less(r, bound) }"""
+    text = loop(body, trips='""', inputs="float[3] x, float bound", outputs="float[3] y, float[3,3] z")
+    x = np.ones(3, np.float32)  # sums of 6, 12 and 24
+    loaded = hold(text, {"x": x, "bound": np.array(20, np.float32)})
+    for bound in (10, 30):
+        with pytest.raises(ModelError, match="index 1 is outside a dimension of 1"):
+            evaluate(loaded.graph, {"x": x, "bound": np.array(bound, np.float32)})
+
+
+def test_declared_length_that_cannot_be() -> None:
+    body = COUNTED.replace("c2 = Identity(c)", "two = Constant <value_int: int = 2> () c2 = Less(i, two)")
+    text = loop(body, trips="k", inputs="float[3] x, int64 k", outputs="float[3] y, float[5,3] z")
+    assert "has 3 iterations, but an output is declared with 5" in refused(text)
+    endless = loop(COUNTED, trips='""', condition="go", inputs="float[3] x, bool go", outputs="float[3] y, float[5,3] z")
+    assert "does not end after 5 iterations, as many as an output is declared with" in refused(endless)
+    huge = loop(COUNTED, trips="k", inputs="float[3] x, int64 k", outputs="float[3] y, float[1000000000,3] z")
+    assert "unroll to more than" in refused(huge)
 
 
 def test_state_that_changes_its_shape_under_a_condition() -> None:
