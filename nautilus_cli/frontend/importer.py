@@ -20,7 +20,7 @@ from nautilus_cli.frontend.functions import function_key, functions_by_key, reso
 from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.frontend.names import is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
-from nautilus_cli.frontend.ports import checked_outputs, initializers_by_name
+from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name
 from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
@@ -80,7 +80,7 @@ class Importer:
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = functions_by_key(model)
-        self._declared_outputs = {info.name: info for info in model.graph.output if info.type.HasField("tensor_type")}
+        self._declared_outputs = declared_outputs(model.graph)
         self._count = 0
         self._unrolled = 0
 
@@ -144,7 +144,7 @@ class Importer:
                     scope.values[name] = value
 
     def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
-        """Return the dimensions that the model declares for one of its outputs; None where it is none, or they are left open."""
+        """Return the dimensions that the model declares for one of its outputs, or for what becomes one unchanged; None for any."""
         return declared_type(self._declared_outputs[tensor], "output").dims if tensor in self._declared_outputs else None
 
     def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
@@ -175,7 +175,7 @@ class Importer:
         if function is not None:
             return self._call(function, entities, attributes, node, scope, origin)
         version = scope.version(node.domain, where)
-        if key == "Identity" and len(entities) == 1 and entities[0] is not None:
+        if key == "Identity" and len(entities) == 1 and entities[0] is not None and not attributes:
             return entities
         if key in constructs() and version >= constructs()[key].since:
             call = Occurrence(

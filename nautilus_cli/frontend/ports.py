@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from onnx import GraphProto
+from onnx import GraphProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.entities import Entity, Unavailable, kind
@@ -33,6 +33,15 @@ def initializers_by_name(graph: GraphProto, weights: Mapping[int, np.ndarray]) -
         found[tensor.name] = Initializer(tensor, weights.get(index))
     if graph.sparse_initializer:
         raise ModelError("has sparse initializers; only dense tensors are supported", where="graph")
+    return found
+
+
+def declared_outputs(graph: GraphProto) -> dict[str, ValueInfoProto]:
+    """Return the declared outputs that are tensors, by their names and by those of the tensors that become them by a conversion alone."""
+    found = {info.name: info for info in graph.output if info.type.HasField("tensor_type")}
+    for node in reversed(graph.node):
+        if node.op_type in ("Cast", "Identity") and len(node.input) == len(node.output) == 1 and node.output[0] in found:
+            found.setdefault(node.input[0], found[node.output[0]])
     return found
 
 

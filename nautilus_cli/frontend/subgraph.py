@@ -36,7 +36,7 @@ class Host(Protocol):
         ...
 
     def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
-        """Return the dimensions that the model declares for one of its outputs; None where it is none, or they are left open."""
+        """Return the dimensions that the model declares for one of its outputs, or for what becomes one unchanged; None for any."""
         ...
 
     def spend(self, count: int, where: str) -> None:

@@ -158,6 +158,14 @@ def test_trip_count_that_an_output_declares() -> None:
             evaluate(loaded.graph, {"x": X, "k": np.array(count), "go": np.array(go)})
 
 
+def test_declared_length_behind_a_conversion() -> None:
+    text = loop(COUNTED, trips="k", inputs="float[3] x, int64 k", outputs="float[3] y, float[k,3] z").replace(
+        "}> }", "}> w = Cast <to = 11> (z) }"
+    )
+    text = text.replace("float[k,3] z)", "double[4,3] w)")
+    hold(text, {"x": X, "k": np.array(4)})
+
+
 def test_length_of_an_endless_loop_that_an_output_declares() -> None:
     body = """(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s) {
         b = Add(a, a) s = Neg(b) r = ReduceSum <keepdims: int = 0> (b) c2 = Less(r, bound) }"""
