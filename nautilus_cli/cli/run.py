@@ -22,8 +22,8 @@ from nautilus_cli.cli.settings import Settings, common_options
 def command(settings: Settings, library: Path, inputs: Path | None, outputs: Path | None, device: int, place: str, as_json: bool) -> None:
     """Run LIB.so once, and show what came out.
 
-    Nothing is converted: arrays have the element types and shapes that 'nautilus inspect LIB.so' shows. A bfloat16 tensor is stored as
-    its bits, in uint16.
+    Nothing is converted: arrays have the element types and shapes that 'nautilus inspect LIB.so' shows. A bfloat16 tensor, or
+    one of a narrower type, is stored as its bits, in uint16 or uint8.
     """
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine

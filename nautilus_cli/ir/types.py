@@ -56,6 +56,11 @@ class DType:
         return (I8 if self.kind == "int" else U8) if self.bits < 8 else self
 
     @property
+    def bits_type(self) -> str:
+        """Name of the unsigned integer that stands for it where the type itself is not known: in .npy files, without ml_dtypes."""
+        return f"u{8 * self.bytes}"
+
+    @property
     def limits(self) -> tuple[int, int]:
         """The lowest and the highest integer; of an integer type."""
         if self.kind == "int":
@@ -113,6 +118,9 @@ _ML_DTYPES = {
     "u2": "uint2",
 }
 """Names of the types that numpy takes from ml_dtypes."""
+
+ML_DTYPES = frozenset(_ML_DTYPES)
+"""Names of the types that numpy alone does not know."""
 
 _NAMES = {numpy_name: name for name, numpy_name in _ML_DTYPES.items()}
 

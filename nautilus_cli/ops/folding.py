@@ -9,9 +9,8 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import is_symbolic
-from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.types import I32, TensorType
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.spec import Anchor, Movement, Operator
 
@@ -23,6 +22,9 @@ MAX_REARRANGED_BYTES = 1 << 20
 
 MAX_PRODUCT_ELEMENTS = 1 << 30
 """A heavy operator of constants folds while result elements times elements of its largest operand stay below this (about a second)."""
+
+MAX_WIDENED_BYTES = 1 << 20
+"""Weights of 8 bits that would take more than this as 32-bit integers stay: their product reads a quarter of the bytes."""
 
 MAX_UNPACKED_BYTES = 1 << 20
 """Packed weights whose values would take more than this stay packed: the kernel that reads them unpacks, and moves fewer bytes."""
@@ -46,8 +48,6 @@ def fold(operator: Operator, attrs: object, inputs: Sequence[Value | None], resu
     operands = [v for v in inputs if v is not None]
     if any(is_symbolic(dim) for v in operands for dim in v.type.shape):
         return None
-    if any(is_symbolic(dim) for v in operands for dim in v.type.shape):
-        return None
     if operator.name in TYPE_ONLY:
         arrays = [None if v is None else np.broadcast_to(np.zeros((), v.type.dtype.numpy), v.type.static) for v in inputs]
     elif all(v.constant is not None for v in operands) and _is_worth_it(operator, operands, results):
@@ -68,6 +68,8 @@ def _is_worth_it(operator: Operator, operands: Sequence[Value], results: Sequenc
     if size > MAX_GROWTH_BYTES and size > sum(v.type.bytes for v in operands):
         return False
     if operator.name == "nautilus::UnpackBits" and size > MAX_UNPACKED_BYTES:
+        return False
+    if operator.name == "Cast" and results[0].dtype == I32 and operands[0].type.dtype.bits == 8 and size > MAX_WIDENED_BYTES:
         return False
     if isinstance(operator.lowering, Anchor):
         largest = max((prod(v.type.static) for v in operands), default=0)

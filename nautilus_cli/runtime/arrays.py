@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError, UsageError
-from nautilus_cli.ir.types import dtype_of
+from nautilus_cli.ir.types import ML_DTYPES, dtype_of
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.model import Tensor
 
@@ -157,7 +157,7 @@ def check(tensor: Tensor, found: View, where: str) -> None:
         UsageError: its type, shape or layout differs.
     """
     name = tensor.type.name
-    if found.type != name and not (name == "bf16" and found.type == "u16"):
+    if found.type != name and not (name in ML_DTYPES and found.type == tensor.type.bits_type):
         raise UsageError(f"the element type is {found.type}; the model wants {name}", where=where, hint=f"Convert it to {tensor.dtype}.")
     if len(found.shape) != len(tensor.shape) or any(d not in (OPEN, size) for size, d in zip(found.shape, tensor.shape, strict=True)):
         raise UsageError(f"the shape is {_shape(found.shape)}; the model wants {_shape(tensor.shape)}", where=where)

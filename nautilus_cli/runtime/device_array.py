@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nautilus_cli.ir.types import DTYPES, NARROW
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.arrays import LEGACY_STREAM
 from nautilus_cli.runtime.model import Context, Model, Tensor
@@ -59,7 +60,7 @@ class DeviceArray:
         # -1: the consumer wants no synchronisation. None is the legacy default stream.
         if stream != -1 and (stream or LEGACY_STREAM) != (self.stream or LEGACY_STREAM):
             self.synchronize()
-        kind = self._type
+        kind = DTYPES["u8"] if self._type in NARROW else self._type  # what few consumers know goes as its bytes
         return dlpack.export(
             self,
             address=self.pointer,

@@ -122,11 +122,11 @@ class ModelInfo:
 
 
 def _numpy_dtype(dtype: DType) -> np.dtype:
-    """Return the numpy type; raw 16-bit integers for bf16 where ml_dtypes is not installed."""
+    """Return the numpy type; unsigned integers of the same width where that is one of ml_dtypes, which is not installed."""
     try:
         return dtype.numpy
     except ImportError:
-        return np.dtype(np.uint16)
+        return DTYPES[dtype.bits_type].numpy
 
 
 class Context:

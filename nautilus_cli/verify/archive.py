@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nautilus_cli.errors import FileError
+from nautilus_cli.ir.types import DTYPES, ML_DTYPES, dtype_of
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip archive can hold, in place of now."""
@@ -37,7 +38,7 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays to an .npz file: beside it, then renamed. bfloat16 is stored as its bits, in unsigned integers.
+    """Write arrays to an .npz file: beside it, then renamed. Types of ml_dtypes are stored as their bits, in unsigned integers.
 
     Raises:
         FileError: it cannot be written.
@@ -48,7 +49,8 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 for name, array in arrays.items():
                     content = io.BytesIO()
-                    stored = array.view(np.uint16) if array.dtype.name == "bfloat16" else array
+                    dtype = dtype_of(array)
+                    stored = array.view(DTYPES[dtype.bits_type].numpy) if dtype.name in ML_DTYPES else array
                     np.lib.format.write_array(content, np.asanyarray(stored), allow_pickle=False)
                     archive.writestr(zipfile.ZipInfo(f"{name}.npy", _EPOCH), content.getvalue())
             os.replace(beside, path)

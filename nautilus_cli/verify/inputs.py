@@ -21,7 +21,7 @@ import numpy as np
 from nautilus_cli.errors import UsageError, nearest
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
-from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ir.types import F8E8M0, ML_DTYPES, DType, TensorType
 from nautilus_cli.verify.usage import Free, Indices, Mask, Positive, Use, uses
 
 Range = tuple[float, float]
@@ -79,6 +79,8 @@ def _by_use(type_: TensorType, use: Use, generator: np.random.Generator) -> Draw
 
 
 def _free(shape: tuple[int, ...], dtype: DType, generator: np.random.Generator) -> DrawnInput:
+    if dtype == F8E8M0:  # which has no sign
+        return DrawnInput(array=np.abs(generator.standard_normal(shape)).astype(dtype.numpy), description="normal, positive")
     if dtype.is_float:
         return DrawnInput(array=generator.standard_normal(shape).astype(dtype.numpy), description="normal")
     if dtype.kind == "bool":
@@ -180,8 +182,8 @@ def check_arrays(
 
 def _checked(array: np.ndarray, name: str, type_: TensorType, where: str, kind: str) -> np.ndarray:
     expected = type_.dtype.numpy
-    if type_.dtype.name == "bf16" and array.dtype.itemsize == 2 and array.dtype.kind in "uV":
-        array = array.view(expected)  # .npy files know no bfloat16: its bits come as unsigned integers or as raw bytes
+    if type_.dtype.name in ML_DTYPES and array.dtype.itemsize == type_.dtype.bytes and array.dtype.kind in "uV":
+        array = array.view(expected)  # .npy files know no type of ml_dtypes: its bits come as unsigned integers or as raw bytes
     if array.dtype != expected or array.shape != type_.static:
         found = f"{array.dtype.name}[{', '.join(str(d) for d in array.shape)}]"
         wanted = f"{expected.name}[{', '.join(str(d) for d in type_.static)}]"

@@ -9,7 +9,7 @@ import pytest
 
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ops.builder import GraphBuilder
-from nautilus_cli.ops.folding import MAX_GROWTH_BYTES, MAX_REARRANGED_BYTES
+from nautilus_cli.ops.folding import MAX_GROWTH_BYTES, MAX_REARRANGED_BYTES, MAX_WIDENED_BYTES
 from nautilus_cli.ops.registry import operators
 
 LARGE = MAX_REARRANGED_BYTES // 4 + 512
@@ -52,6 +52,18 @@ def test_expansion_beyond_the_limit_stays_a_node() -> None:
     for bytes_, folded in ((MAX_GROWTH_BYTES, True), (MAX_GROWTH_BYTES + 4, False)):
         y = b.node("Expand", [one, b.constant(np.array([bytes_ // 4]))])
         assert (y.constant is not None) == folded
+
+
+def test_large_weights_of_few_bits_stay_narrow() -> None:
+    """A product reads them as they are; small ones fold."""
+    for count, folded in ((MAX_WIDENED_BYTES // 4, True), (MAX_WIDENED_BYTES // 4 + 1, False)):
+        b = GraphBuilder()
+        weights = b.constant(np.ones(count, np.int8))
+        assert (b.node("Cast", [weights], to=6).constant is not None) == folded
+        assert b.node("Cast", [weights], to=1).constant is not None
+        packed = b.constant(np.ones((4 * count // 2, 1), np.uint8))
+        shifts = b.constant(np.array([0, 4], np.uint8))
+        assert (b.node("nautilus::UnpackBits", [packed, shifts], bits=4).constant is not None) == folded
 
 
 def test_heavy_product_of_constants_stays_a_node() -> None:

@@ -36,10 +36,13 @@ def test_same_arrays_same_bytes(tmp_path: Path):
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_bfloat16_is_stored_as_its_bits(tmp_path: Path):
-    values = np.array([1.5, -2], ml_dtypes.bfloat16)
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4])
+def test_types_that_numpy_lacks_are_stored_as_their_bits(dtype: type, tmp_path: Path):
+    values = np.array([1, -2], np.float32).astype(dtype)
     archive.write(tmp_path / "x.npz", {"x": values})
-    np.testing.assert_array_equal(archive.read(tmp_path / "x.npz")["x"].view(ml_dtypes.bfloat16), values)
+    found = archive.read(tmp_path / "x.npz")["x"]
+    assert found.dtype.kind == "u"
+    np.testing.assert_array_equal(found.view(dtype), values)
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 broken"])

@@ -11,7 +11,7 @@ import pytest
 
 from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.graph import Graph, Node, Value
-from nautilus_cli.ir.types import BF16, BOOL, F16, F32, I8, I64, U8, DType, TensorType
+from nautilus_cli.ir.types import BF16, BOOL, F16, F32, I8, I64, NARROW, U8, DType, TensorType
 from nautilus_cli.verify.inputs import check_given, draw
 
 
@@ -130,3 +130,15 @@ def test_bfloat16_is_given_as_its_bits():
     values = np.array([1.5, -2], ml_dtypes.bfloat16)
     graph = graph_of(x=value(2, dtype=BF16))
     np.testing.assert_array_equal(check_given({"x": values.view(np.uint16)}, graph, "x.npz")["x"], values)
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_narrow_types_are_drawn_and_given_as_their_bits(dtype: DType):
+    graph = graph_of(x=value(400, dtype=dtype))
+    drawn = draw(graph, 1, {})["x"].array
+    assert drawn.dtype == dtype.numpy
+    codes = drawn.view(np.uint8)
+    assert codes.max() < 1 << dtype.bits
+    assert not dtype.is_float or np.isfinite(drawn.astype(np.float32)).all()
+    assert dtype.is_float or len(np.unique(codes)) == 1 << dtype.bits
+    np.testing.assert_array_equal(check_given({"x": codes}, graph, "x.npz")["x"].view(np.uint8), codes)

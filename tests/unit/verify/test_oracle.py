@@ -11,6 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from nautilus_cli.errors import ModelError, UsageError
+from nautilus_cli.ops.element_types import dtype_from_onnx
+from nautilus_cli.verify.no_reference import NoReference
 from nautilus_cli.verify.oracle import Oracle
 
 
@@ -20,7 +22,7 @@ def model(op: str, elem_type: int = TensorProto.FLOAT, weight: np.ndarray | None
     operands = ["x"] if weight is None else ["x", "w"]
     initializers = [] if weight is None else [numpy_helper.from_array(weight, "w")]
     graph = helper.make_graph([helper.make_node(op, operands, ["y"])], "g", [x], [y], initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
 
 
 def test_runs_bytes():
@@ -49,6 +51,31 @@ def test_bfloat16_goes_in_and_out():
     y = Oracle(model("Identity", TensorProto.BFLOAT16).SerializeToString()).run({"x": x})["y"]
     assert y.dtype == ml_dtypes.bfloat16
     np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.parametrize("number", [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2])
+def test_8_bit_floats_go_in_and_out(number: int):
+    x = np.array([[1.5, -2, 3], [0, 1, 2]], np.float32).astype(dtype_from_onnx(number).numpy)
+    y = Oracle(model("Identity", number).SerializeToString()).run({"x": x})["y"]
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y.view(np.uint8), x.view(np.uint8))
+
+
+def test_values_of_4_bits_come_out_one_a_byte():
+    proto = model("Identity")
+    proto.graph.node[0].CopyFrom(helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT4))
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.INT4
+    x = np.array([[1, -2, 7], [-8, 0, 3]], np.float32)
+    y = Oracle(proto.SerializeToString()).run({"x": x})["y"]
+    np.testing.assert_array_equal(y.astype(np.float32), x)
+
+
+def test_inputs_of_4_bits_have_no_reference():
+    proto = model("Identity", TensorProto.INT4)
+    proto.graph.node[0].CopyFrom(helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT))
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(NoReference, match="takes no input of type i4"):
+        Oracle(proto.SerializeToString()).run({"x": np.zeros((2, 3), ml_dtypes.int4)})
 
 
 def test_inputs_need_not_be_contiguous():
