@@ -11,6 +11,7 @@ from nautilus_cli.driver.selection import Selection, select_each
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ir.graph import Graph
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.planner import refused
 from nautilus_cli.passes import pipeline
 from nautilus_cli.passes.fuse import fuse
@@ -26,7 +27,8 @@ class CheckOptions:
     Attributes:
         model: the ONNX file.
         target: names of targets, separated by commas; None for the device present, else the emulator.
-        shapes: static shape of an input, by name.
+        shapes: shape of an input, by name; a range leaves a dimension open to the run.
+        dims: ranges of dimensions that the model names.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         device: number of the GPU whose target is the default; None for the first.
@@ -34,7 +36,8 @@ class CheckOptions:
 
     model: Path
     target: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     device: int | None = None
@@ -94,7 +97,7 @@ def check(options: CheckOptions, progress: Progress = silent) -> CheckResult:
     """
     selections = select_each(options.target, options.device)
     progress("reading the model", 0, 1)
-    found = examine(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
+    found = examine(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     obstacles = [Obstacle(node=f.node, op=f.op, reason=f.reason, hint=f.hint) for f in found.findings]
     launches = None
     if found.graph is not None:

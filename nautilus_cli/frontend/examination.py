@@ -1,8 +1,9 @@
 """examine(): all that keeps a model from being imported, not only the first of it.
 
-The walk is that of the importer. What a node would have computed is unknown where that node fails; a node that reads something unknown
-cannot be imported either, but what is known of its operator without its operands is checked all the same. Where the model declares, or ONNX
-infers, the type of a tensor that is unknown, the walk goes on with an input in its place.
+A model that can be imported is, and nothing more is done. Else it is walked once more, as the importer does, and errors are kept. What a
+node would have computed is unknown where that node fails; a node that reads something unknown cannot be imported either, but what is
+known of its operator without its operands is checked all the same. Where the model declares, or ONNX infers, the type of a tensor that is
+unknown, the walk goes on with an input in its place.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import FunctionKey, function_key, resolved_node
 from nautilus_cli.frontend.importer import Importer
 from nautilus_cli.frontend.inputs import NO_DIMS, Inputs, resolve_inputs
-from nautilus_cli.frontend.load import NO_BINDINGS, NO_SHAPES, checked_versions
+from nautilus_cli.frontend.load import NO_BINDINGS, NO_SHAPES, checked_versions, imported
 from nautilus_cli.frontend.names import domain_name, node_label, operator_key
 from nautilus_cli.frontend.opsets import imported_versions
 from nautilus_cli.frontend.ports import checked_outputs
@@ -108,15 +109,21 @@ def examine(
     model, external = file.model, ExternalData(file.path.parent)
     versions = checked_versions(model)
     cut(model, outputs)
-    examiner = _Examiner(model, external, file.size_bytes + external.size_bytes(model.graph.initializer))
+    size_bytes = file.size_bytes + external.size_bytes(model.graph.initializer)
+    examiner = _Examiner(model, external, size_bytes)
+    graph = None
     try:
         inputs = resolve_inputs(model.graph, shapes, bindings, dims)
     except ModelError as error:
         examiner.add("", "", error)
         examiner.check_operators(model.graph.node)
-        graph = None
     else:
-        graph = examiner.examine(model.graph, inputs, file.weights)
+        try:
+            graph = imported(model, inputs, external, file.weights, size_bytes)
+        except ModelError as error:
+            graph = examiner.examine(model.graph, inputs, file.weights)
+            if not examiner.findings:  # what only the importer looks at
+                examiner.add("", "", error)
     return Examination(
         opset=versions.get("", 0),
         producer=quoted(f"{model.producer_name} {model.producer_version}".strip())[1:-1],

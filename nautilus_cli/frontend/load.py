@@ -89,7 +89,7 @@ def load(
     )
 
 
-def _imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
+def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
     """Import the graph; where inputs decide shapes that the model declares, with what the declarations say of those inputs."""
     try:
         return import_graph(model, inputs, external, weights, size_bytes)
@@ -149,7 +149,7 @@ def load_model(
     versions = checked_versions(model)
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
-    graph = _imported(model, inputs, external, weights, size_bytes)
+    graph = imported(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

@@ -9,6 +9,7 @@ import pytest
 
 from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.frontend import load
+from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ops.verifier import verify_graph
 from tests.unit.frontend.models import imported
 from tests.unit.frontend.mutations import mutated_bytes, mutated_fields, seeds
@@ -41,6 +42,27 @@ def test_mutated_bytes(tmp_path: Path, block: int) -> None:
         random = Random(seed)
         path.write_bytes(mutated_bytes(random.choice(SEEDS).SerializeToString(), random))
         assert outcome(path) in ("loaded", "refused")
+
+
+def test_an_examination_agrees(tmp_path: Path) -> None:
+    """It finds nothing in what loads, and something in the rest that has nodes."""
+    path = tmp_path / "model.onnx"
+    found = []
+    for seed in range(BLOCKS * BLOCK):
+        random = Random(seed)
+        path.write_bytes(mutated_fields(random.choice(SEEDS), random).SerializeToString())
+        loaded = outcome(path)
+        try:
+            findings = examine(path).findings
+        except InternalError:
+            raise
+        except NautilusError:
+            assert loaded == "refused"
+            continue
+        assert bool(findings) == (loaded == "refused"), seed
+        assert all(finding.reason and "\n" not in finding.reason for finding in findings), seed
+        found.append(len(findings))
+    assert max(found) > 1
 
 
 def test_mutated_fields(tmp_path: Path) -> None:
