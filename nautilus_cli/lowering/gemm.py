@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
-from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import boxes, gemm_mma, gemm_wgmma
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.slots import PackedWeight, Slots
 
+_TF32_MODES = ((F32, "3xtf32"), (F32, "tf32"))
 WIDTH = 4
 """Widest vector, in elements, for which the contiguous coordinate of an operand is chosen."""
 
@@ -55,7 +58,45 @@ def lower(lowering: Lowering) -> Lowered:
         a_storage=main_storage(a_expression, a.type.dtype),
         b_storage=main_storage(b_expression, b.type.dtype),
     )
-    return Lowered(family="gemm", problem=problem, functors=(("A", a_expression), ("B", b_expression), ("Epilogue", epilogue)), slots=slots)
+    functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
+    constant = constant_behind(b, lowering.transparent()) is not None
+    alternatives = tensor_core_problems(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
+    return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+
+
+def tensor_core_problems(
+    problem: Problem, functors: dict[str, Expression], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
+) -> tuple[tuple[str, Any], ...]:
+    """Return (family, problem) of the kernels on tensor cores that compute the same.
+
+    Args:
+        problem: of the gemm family.
+        functors: A and B.
+        dtypes: of A and B.
+        b_is_constant: whether B is a weight.
+        fp32_mode: how products of f32 are multiplied.
+    """
+    multiply = dtypes[0]
+    if dtypes[0] != dtypes[1] or problem.accumulate != F32 or (multiply not in (F16, BF16) and (multiply, fp32_mode) not in _TF32_MODES):
+        return ()
+    shape = {name: getattr(problem, name) for name in ("batch", "m", "n", "k", "a_k_last", "b_k_last")}
+    terms = 3 if multiply == F32 and fp32_mode == "3xtf32" else 1
+    found: list[tuple[str, Any]] = [
+        (
+            "gemm_mma",
+            gemm_mma.Problem(
+                **shape,
+                multiply=multiply,
+                terms=terms,
+                a_storage=problem.a_storage,
+                b_storage=problem.b_storage,
+                b_is_constant=b_is_constant,
+            ),
+        )
+    ]
+    if terms == 1 and not any(boxes.violations(functors[name], multiply) for name in ("A", "B")):
+        found.append(("gemm_wgmma", gemm_wgmma.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant)))
+    return tuple(found)
 
 
 def accumulator(dtype: DType) -> DType:

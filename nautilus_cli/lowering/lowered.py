@@ -28,12 +28,14 @@ class Lowered:
         problem: its problem dataclass.
         functors: (name, expression) for the stub.
         slots: what its pointers refer to.
+        alternatives: (family, problem) of other kernels that take the same functors and pointers.
     """
 
     family: str
     problem: Any
     functors: tuple[tuple[str, Expression | RowProgram], ...]
     slots: Slots
+    alternatives: tuple[tuple[str, Any], ...] = ()
 
     @property
     def scalars(self) -> tuple[int, ...]:
@@ -47,9 +49,11 @@ class Lowering:
 
     Attributes:
         group: the group.
+        fp32_mode: how products of f32 are multiplied: `ffma`, `3xtf32` or `tf32`.
     """
 
     group: Group
+    fp32_mode: str = "ffma"
 
     def transparent(self) -> dict[Value, Node]:
         """Return the transparent movement of the group, by result."""

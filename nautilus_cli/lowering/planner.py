@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from nautilus_cli.errors import InternalError, ModelError, NautilusError
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
-from nautilus_cli.kernels.registry import families, tensor_maps
+from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering import (
     conv,
     conv_transpose,
@@ -33,6 +32,7 @@ from nautilus_cli.lowering import (
     scatter,
     top_k,
 )
+from nautilus_cli.lowering.choice import Chosen, chosen
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -127,7 +127,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple
             continue
         try:
             found = _lower(group)
-            _scheduled(group, found, target, choose)
+            _chosen(group, found, target, choose)
         except ModelError as error:
             yield group, error
 
@@ -149,12 +149,11 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
     numbers = []
     for one in lowered:
         found = one.lowered
-        family = families()[found.family]
-        schedule = _scheduled(one.group, found, target, choose)
+        kind = _chosen(one.group, found, target, choose)
         request = KernelRequest(
-            family=found.family,
-            problem=found.problem,
-            schedule=schedule,
+            family=kind.family.name,
+            problem=kind.problem,
+            schedule=kind.schedule,
             functors=found.functors,
             pointers=len(one.referents),
             scalars=len(found.scalars),
@@ -162,7 +161,7 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
         )
         if request not in distinct:
             distinct[request] = len(distinct)
-            geometries.append(family.geometry(found.problem, schedule))
+            geometries.append(kind.family.geometry(kind.problem, kind.schedule))
             recipes.append(set())
         numbers.append(distinct[request])
         recipes[numbers[-1]].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
@@ -173,14 +172,13 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
     return kernels, numbers
 
 
-def _scheduled(group: Group, lowered: Lowered, target: Target, choose: Choose) -> Any:
-    """Return the schedule of a group's kernel; raises ModelError where none fits: the problem is beyond what a launch can be."""
-    family = families()[lowered.family]
-    schedule = choose(family, lowered.problem, target)
-    reasons = family.violations(lowered.problem, schedule, target)
-    if reasons:
-        raise ModelError(f"is too large for {target.name}: {reasons[0]}", where=", ".join(_origin(group)) or None)
-    return schedule
+def _chosen(group: Group, lowered: Lowered, target: Target, choose: Choose) -> Chosen:
+    """Return the family and schedule of a group's kernel; an error is given the group's nodes."""
+    try:
+        return chosen(lowered, target, choose)
+    except ModelError as error:
+        error.where = ", ".join(_origin(group)) or None
+        raise
 
 
 def _lower(group: Group) -> Lowered:

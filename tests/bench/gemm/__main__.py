@@ -40,7 +40,7 @@ def run(path: Path, out: Path) -> int:
     cuda = Cuda()
     products: dict[catalogue.Product, list[catalogue.Job]] = defaultdict(list)
     for job in catalogue.load(path):
-        products[job.product].append(job)
+        products[job.product.plain].append(job)
     rows: list[dict[str, Any]] = []
     begin = time.monotonic()
     for product, jobs in products.items():

@@ -45,6 +45,11 @@ class Product:
     epilogue: str = "plain"
 
     @property
+    def plain(self) -> Product:
+        """The product alone: those with the same one are measured together."""
+        return replace(self, epilogue="plain")
+
+    @property
     def name(self) -> str:
         """For rows of results."""
         layout = ("k" if self.a_k_last else "m") + ("k" if self.b_k_last else "n")

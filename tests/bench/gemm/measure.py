@@ -178,7 +178,7 @@ def timed(graph: torch.cuda.CUDAGraph) -> float:
 
 
 def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = TURNS) -> list[dict[str, Any]]:
-    """Check and time the jobs of a product, and torch.mm beside them."""
+    """Check and time the jobs of a product, with any epilogue, and torch.mm beside them."""
     torch.backends.cuda.matmul.allow_tf32 = product.dtype == "tf32"
     operands = Operands(product)
     copies = len(operands.b)
@@ -192,7 +192,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
     reference(0)
     for job in jobs:
         row: dict[str, Any] = {
-            "product": product.name,
+            "product": job.product.name,
             "label": job.label,
             "family": job.family,
             "schedule": asdict(job.schedule),
@@ -200,11 +200,11 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
         }
         rows.append(row)
         function = cuda.function(job)
-        blocks = [cuda.block(job, operands.pointers(product, copy)) for copy in range(copies)]
+        blocks = [cuda.block(job, operands.pointers(job.product, copy)) for copy in range(copies)]
         operands.c[copies - 1].fill_(float("nan"))
         cuda.launch(job, function, blocks[copies - 1], is_dependent=False)
         torch.cuda.synchronize()
-        row["error"] = error_of(product, operands, copies - 1)
+        row["error"] = error_of(job.product, operands, copies - 1)
         row["is_right"] = row["error"] < ERRORS[product.dtype]
         if not row["is_right"]:
             continue
@@ -246,7 +246,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
         graphs[job.label].replay()
         torch.cuda.synchronize()
         row = next(r for r in rows if r["label"] == job.label)
-        row["error_after"] = max(error_of(product, operands, copy) for copy in {0, min(launches, copies) - 1})
+        row["error_after"] = max(error_of(job.product, operands, copy) for copy in {0, min(launches, copies) - 1})
     rows.append(
         {"product": product.name, "label": "cublas", "us": best, "tflops": flops / best / 1e6, "launches": launches, "copies": copies}
     )

@@ -11,6 +11,9 @@ from nautilus_cli.kernels.registry import family
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.jobs import Product, request
 
+NARROW = ((1, 2048, 2048), (1, 8192, 2048), (1, 2048, 8192), (1, 128256, 2048), (16, 4096, 4096), (64, 4096, 4096))
+_MODULES: dict[str, Any] = {"gemm_mma": mma_product, "gemm_wgmma": wgmma_product}
+
 Wanted = Iterator[tuple[Product, str, str, Any]]
 
 LARGE = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 3072, 768), (4096, 768, 3072))
@@ -66,6 +69,121 @@ def small() -> Wanted:
         yield from _best("gemm_mma", p, 5)
 
 
+def fit() -> Wanted:
+    """A spread of schedules on a spread of products, to which the rankings are fitted."""
+    wgmma_fields: tuple[dict[str, Any], ...] = (
+        {"tile_m": 64, "tile_n": 32, "consumers": 1},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1},
+        {"tile_m": 64, "tile_n": 96, "consumers": 1},
+        {"tile_m": 64, "tile_n": 128, "consumers": 1},
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_m": 2},
+        {"tile_m": 128, "tile_n": 64, "consumers": 2},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "cluster_m": 2},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True},
+        {"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2},
+        {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2},
+        {"tile_m": 64, "tile_n": 256, "consumers": 2, "ping_pong": True},
+    )
+    mma_fields: tuple[dict[str, Any], ...] = (
+        {"tile_m": 32, "tile_n": 32, "tile_k": 64, "warp_m": 16, "warp_n": 32, "stages": 6},
+        {"tile_m": 64, "tile_n": 64, "tile_k": 64, "warp_m": 32, "warp_n": 32, "stages": 4},
+        {"tile_m": 64, "tile_n": 128, "tile_k": 32, "warp_m": 32, "warp_n": 64, "stages": 4},
+        {"tile_m": 128, "tile_n": 128, "tile_k": 32, "warp_m": 64, "warp_n": 64, "stages": 4},
+        {"tile_m": 64, "tile_n": 64, "tile_k": 64, "warp_m": 32, "warp_n": 32, "stages": 4, "cluster_k": 2},
+        {"tile_m": 64, "tile_n": 64, "tile_k": 64, "warp_m": 32, "warp_n": 32, "stages": 4, "cluster_k": 4},
+        {"tile_m": 64, "tile_n": 64, "tile_k": 64, "warp_m": 32, "warp_n": 32, "stages": 4, "cluster_k": 8},
+        {"tile_m": 32, "tile_n": 64, "tile_k": 64, "warp_m": 32, "warp_n": 32, "slices_k": 2, "stages": 4, "cluster_k": 2},
+    )
+    for m, n, k in ((128, 3072, 768), (512, 3072, 768), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 768, 3072)):
+        p = Product(m=m, n=n, k=k)
+        for fields in wgmma_fields:
+            yield wgmma(p, _label(fields), group_m=8, **fields)
+        for fields in mma_fields:
+            if fields.get("cluster_k", 1) == 1 or m < 1024:
+                yield mma(p, _label(fields), **fields)
+    for m, n, k in ((128, 768, 768), (128, 768, 3072), (197, 768, 768), (49, 512, 2048), (196, 1024, 256), (3136, 512, 128)):
+        p = Product(m=m, n=n, k=k)
+        for fields in (wgmma_fields[0], wgmma_fields[1], wgmma_fields[3], wgmma_fields[6]):
+            yield wgmma(p, _label(fields), group_m=8, **fields)
+        for fields in mma_fields:
+            yield mma(p, _label(fields), **fields)
+    narrow: tuple[dict[str, Any], ...] = (
+        {"tile_m": 16, "tile_n": 64, "tile_k": 64, "warp_m": 16, "warp_n": 16, "stages": 6},
+        {"tile_m": 16, "tile_n": 64, "tile_k": 128, "warp_m": 16, "warp_n": 16, "stages": 4, "cluster_k": 2},
+        {"tile_m": 16, "tile_n": 64, "tile_k": 128, "warp_m": 16, "warp_n": 32, "slices_k": 2, "stages": 4, "cluster_k": 2},
+        {"tile_m": 16, "tile_n": 32, "tile_k": 128, "warp_m": 16, "warp_n": 32, "slices_k": 4, "stages": 4, "cluster_k": 1},
+        {"tile_m": 16, "tile_n": 64, "tile_k": 128, "warp_m": 16, "warp_n": 64, "slices_k": 4, "stages": 4, "cluster_k": 4},
+        {"tile_m": 16, "tile_n": 128, "tile_k": 128, "warp_m": 16, "warp_n": 32, "stages": 4, "cluster_k": 4},
+    )
+    for m, n, k in ((1, 2048, 2048), (1, 8192, 2048), (1, 2048, 8192), (1, 128256, 2048), (16, 4096, 4096), (64, 4096, 4096)):
+        p = Product(m=m, n=n, k=k)
+        for fields in narrow:
+            yield mma(p, _label(fields), **{**fields, "tile_m": max(16, min(64, m))})
+        if m == 64:
+            for fields in (wgmma_fields[0], wgmma_fields[1], mma_fields[4]):
+                yield (wgmma if "consumers" in fields else mma)(p, _label(fields), **fields)
+
+
+def _label(fields: dict[str, Any]) -> str:
+    """Return a schedule's fields as a short text."""
+    return " ".join(f"{name.replace('tile_', '').replace('consumers', 'c')}{int(value)}" for name, value in fields.items())
+
+
+def large() -> Wanted:
+    """What large products gain from clusters, turns and the order of tiles."""
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (4096, 3072, 768)):
+        p = Product(m=m, n=n, k=k)
+        yield wgmma(p, "128x256 c2x1 g4", tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=4)
+        yield wgmma(p, "128x256 c2x1 g8", tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8)
+        yield wgmma(p, "128x256 c1x2 g8", tile_m=128, tile_n=256, consumers=2, cluster_n=2, group_m=8)
+        yield wgmma(p, "128x256 g8", tile_m=128, tile_n=256, consumers=2, group_m=8)
+        yield wgmma(p, "256x128 c1x2", tile_m=256, tile_n=128, consumers=2, cluster_n=2, group_m=8)
+        yield wgmma(p, "256x128 c2x1", tile_m=256, tile_n=128, consumers=2, cluster_m=2, group_m=4)
+        yield wgmma(p, "128x192 c2x1", tile_m=128, tile_n=192, consumers=2, cluster_m=2, group_m=8)
+        yield wgmma(p, "256x160 c1x2", tile_m=256, tile_n=160, consumers=2, cluster_n=2, group_m=8)
+        yield wgmma(p, "pp 128x128 c2x1", tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+        yield wgmma(p, "pp 128x160 c2x1", tile_m=128, tile_n=160, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+        yield wgmma(p, "pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+
+
+def chosen() -> Wanted:
+    """What lowering chooses without any measurement, and the second to fourth choices."""
+    sm_90a = target("sm_90a")
+    for m, n, k in (*LARGE, *SMALL, *NARROW):
+        p = Product(m=m, n=n, k=k)
+        found: list[tuple[float, str, Any]] = []
+        for kind, module in _MODULES.items():
+            problem = request(p, kind, sm_90a).problem
+            for schedule in module._candidates(problem.product, sm_90a):
+                if not family(kind).violations(problem, schedule, sm_90a):
+                    found.append((module.gpu_us(problem.product, schedule, sm_90a), kind, schedule))
+        found.sort(key=lambda item: item[0])
+        for number, (estimate, kind, schedule) in enumerate(_distinct(found, 4)):
+            yield p, f"#{number + 1} {kind} {estimate:.1f}", kind, schedule
+
+
+def _distinct(found: list[tuple[float, str, Any]], count: int) -> list[tuple[float, str, Any]]:
+    """Return the first COUNT whose tiles differ."""
+    kept: dict[tuple[Any, ...], tuple[float, str, Any]] = {}
+    for item in found:
+        s = item[2]
+        kept.setdefault((item[1], s.tile_m, s.tile_n, s.threads, getattr(s, "ping_pong", 0), getattr(s, "cluster_k", 1)), item)
+        if len(kept) == count:
+            break
+    return list(kept.values())
+
+
+def epilogues() -> Wanted:
+    """What bias and GELU cost."""
+    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (4096, 3072, 768)):
+        for epilogue in ("plain", "gelu"):
+            p = Product(m=m, n=n, k=k, epilogue=epilogue)
+            yield wgmma(p, f"{epilogue} 128x256 c2x1", tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8)
+            yield wgmma(p, f"{epilogue} pp 128x128 c2x1", tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+            yield wgmma(p, f"{epilogue} pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+
+
 def variants() -> Wanted:
     """Types, layouts and epilogues at 4096³."""
     fields = {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2, "group_m": 8}
@@ -102,4 +220,12 @@ def _best(kind: str, product: Product, count: int) -> Wanted:
             return
 
 
-SETS: dict[str, Callable[[], Wanted]] = {"first": first, "small": small, "variants": variants}
+SETS: dict[str, Callable[[], Wanted]] = {
+    "chosen": chosen,
+    "epilogues": epilogues,
+    "first": first,
+    "fit": fit,
+    "large": large,
+    "small": small,
+    "variants": variants,
+}

@@ -27,6 +27,7 @@ SCHEDULES = {
     "sliced": Schedule(tile_m=64, tile_n=32, tile_k=64, warp_m=64, warp_n=32, slices_k=4, stages=3),
     "halved": Schedule(tile_m=32, tile_n=64, tile_k=128, warp_m=32, warp_n=16, slices_k=2, stages=2),
     "single": Schedule(tile_m=16, tile_n=16, tile_k=16, warp_m=16, warp_n=16, stages=4),
+    "narrow": Schedule(tile_m=16, tile_n=64, tile_k=128, warp_m=16, warp_n=64, slices_k=4, stages=2),
     "deep": Schedule(tile_m=16, tile_n=32, tile_k=128, warp_m=16, warp_n=16, stages=5),
 }
 """By name; vectors are as long as each problem allows. Depths are for 16 bits."""

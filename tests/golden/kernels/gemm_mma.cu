@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_mma.cuh>
 
-namespace gemm_mma_ea481cdb4ed0291d_ {
+namespace gemm_mma_4af1d64b2db25fbf_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -16,6 +16,7 @@ struct Problem {
   using Terms = Static<1>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = false;
+  static constexpr bool kBIsConstant = false;
 };
 
 struct Schedule {
@@ -31,6 +32,7 @@ struct Schedule {
   static constexpr int kVectorC = 4;
   static constexpr int kGroupM = 1;
   static constexpr int kBlocks = 1;
+  static constexpr int kClusterK = 1;
 };
 
 struct A {
@@ -153,11 +155,13 @@ struct Epilogue {
 };
 
 
-}  // namespace gemm_mma_ea481cdb4ed0291d_
+constexpr int kThreads = kernels::kMmaThreads<Schedule>;
+}  // namespace gemm_mma_4af1d64b2db25fbf_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kMmaThreads<gemm_mma_ea481cdb4ed0291d_::Schedule>, gemm_mma_ea481cdb4ed0291d_::Schedule::kBlocks)
-gemm_mma_ea481cdb4ed0291d(const NAUTILUS_GRID_CONSTANT gemm_mma_ea481cdb4ed0291d_::Arguments arguments) {
-  using namespace gemm_mma_ea481cdb4ed0291d_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_4af1d64b2db25fbf_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_mma_4af1d64b2db25fbf_::kThreads, gemm_mma_4af1d64b2db25fbf_::Schedule::kBlocks)
+gemm_mma_4af1d64b2db25fbf(const NAUTILUS_GRID_CONSTANT gemm_mma_4af1d64b2db25fbf_::Arguments arguments) {
+  using namespace gemm_mma_4af1d64b2db25fbf_;
   nautilus::kernels::gemm_mma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_mma_ea481cdb4ed0291d)
+NAUTILUS_EXPORT(gemm_mma_4af1d64b2db25fbf)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_5c3494e0d9ad7399_ {
+namespace gemm_wgmma_21408a123d33ef22_ {
 using namespace nautilus;
 using Arguments = nautilus::MappedArguments<2, 6, 0>;
 struct Problem {
@@ -13,6 +13,7 @@ struct Problem {
   using K = Static<48>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
+  static constexpr bool kBIsConstant = false;
 };
 
 struct Schedule {
@@ -144,12 +145,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_5c3494e0d9ad7399_
+}  // namespace gemm_wgmma_21408a123d33ef22_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_5c3494e0d9ad7399_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_5c3494e0d9ad7399_::kThreads, gemm_wgmma_5c3494e0d9ad7399_::Schedule::kResidents)
-gemm_wgmma_5c3494e0d9ad7399(const NAUTILUS_GRID_CONSTANT gemm_wgmma_5c3494e0d9ad7399_::Arguments arguments) {
-  using namespace gemm_wgmma_5c3494e0d9ad7399_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_21408a123d33ef22_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_21408a123d33ef22_::kThreads, gemm_wgmma_21408a123d33ef22_::Schedule::kResidents)
+gemm_wgmma_21408a123d33ef22(const NAUTILUS_GRID_CONSTANT gemm_wgmma_21408a123d33ef22_::Arguments arguments) {
+  using namespace gemm_wgmma_21408a123d33ef22_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_5c3494e0d9ad7399)
+NAUTILUS_EXPORT(gemm_wgmma_21408a123d33ef22)

@@ -1,4 +1,5 @@
-// Clusters: blocks that run at once and reach each other's shared memory. From sm_90 on; the emulator has clusters of one block.
+// Clusters: blocks that run at once and reach each other's shared memory. From sm_90 on; before it, and in the emulator, a cluster is one
+// block.
 #pragma once
 
 #include <nautilus/device/barrier.cuh>
@@ -6,9 +7,41 @@
 #include <nautilus/device/platform.cuh>
 #include <nautilus/device/shared_memory.cuh>
 
-#if NAUTILUS_HAS_SM90
-
 namespace nautilus::device {
+
+// Every thread of every block of the cluster waits for every other and sees its writes.
+NAUTILUS_DEVICE void cluster_barrier(Site site = current_site()) {
+#if defined(NAUTILUS_EMULATED) || !NAUTILUS_HAS_SM90
+    block_barrier(site);
+#else
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+// Reads the float that lies in block RANK where SHARED lies in this one, between two cluster barriers.
+NAUTILUS_DEVICE float load_shared_at(const float *shared, int rank, Site site = current_site()) {
+#ifdef NAUTILUS_EMULATED
+    if (rank != 0) emulated::fail("load_shared_at a block that the cluster does not have", site);
+    return *shared;
+#elif !NAUTILUS_HAS_SM90
+    return *shared;
+#else
+    float value;
+    asm volatile(
+        "{\n"
+        ".reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %1, %2;\n"
+        "ld.shared::cluster.f32 %0, [there];\n"
+        "}"
+        : "=f"(value)
+        : "r"(shared_address(shared)), "r"(rank)
+        : "memory");
+    return value;
+#endif
+}
+
+#if NAUTILUS_HAS_SM90
 
 // The number of this block in its cluster.
 NAUTILUS_DEVICE int cluster_rank() {
@@ -32,16 +65,6 @@ NAUTILUS_DEVICE int cluster_blocks() {
 #endif
 }
 
-// Every thread of every block of the cluster waits for every other and sees its writes.
-NAUTILUS_DEVICE void cluster_barrier(Site site = current_site()) {
-#ifdef NAUTILUS_EMULATED
-    block_barrier(site);
-#else
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-
 // Counts this thread as arrived at the barrier that lies in block RANK where BARRIER lies in this one. Its reads of shared memory are done
 // before; what it wrote is not ordered for other blocks, since that would wait for all of its memory accesses.
 NAUTILUS_DEVICE void mbarrier_arrive_at(Mbarrier *barrier, int rank, Site site = current_site()) {
@@ -60,26 +83,6 @@ NAUTILUS_DEVICE void mbarrier_arrive_at(Mbarrier *barrier, int rank, Site site =
 #endif
 }
 
-// Reads the float that lies in block RANK where SHARED lies in this one, between two cluster barriers.
-NAUTILUS_DEVICE float load_shared_at(const float *shared, int rank, Site site = current_site()) {
-#ifdef NAUTILUS_EMULATED
-    if (rank != 0) emulated::fail("load_shared_at a block that the cluster does not have", site);
-    return *shared;
-#else
-    float value;
-    asm volatile(
-        "{\n"
-        ".reg .b32 there;\n"
-        "mapa.shared::cluster.u32 there, %1, %2;\n"
-        "ld.shared::cluster.f32 %0, [there];\n"
-        "}"
-        : "=f"(value)
-        : "r"(shared_address(shared)), "r"(rank)
-        : "memory");
-    return value;
 #endif
-}
 
 }  // namespace nautilus::device
-
-#endif
