@@ -5,6 +5,8 @@ Outside the image lies the zero point, which is 0 once the zero point is taken o
 
 from __future__ import annotations
 
+import numpy as np
+
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, I8, I32, U8, TensorType
@@ -30,7 +32,8 @@ def _of_type(first: TensorType, second: TensorType | None, name: str, of: str) -
 
 
 def _result(attrs: ConvAttrs, x: TensorType, w: TensorType) -> tuple[int, ...]:
-    return (x.static[0], w.static[0], *conv_window(attrs, x.static, w.static).results)
+    found = conv_window(attrs, x.static, w.static)
+    return (x.static[0], w.static[0], *found.results)
 
 
 def _channels(emitter: Emitter, value: Value, rank: int, axis: int) -> Value:
@@ -44,8 +47,16 @@ def _sums(emitter: Emitter, attrs: ConvAttrs, x: Value, w: Value, x_zero_point: 
     """Return the convolution of both less their zero points, in 32-bit integers."""
     rank = len(x.type.shape)
     image = centred(emitter, x, None if x_zero_point is None else reshape(emitter, x_zero_point, ()))
-    weights = centred(emitter, w, None if w_zero_point is None else _channels(emitter, w_zero_point, rank, 0))
-    return emitter.node(INTEGER_CONV, [image, weights], attrs)
+    offset = None if w_zero_point is None else _channels(emitter, w_zero_point, rank, 0)
+    return emitter.node(INTEGER_CONV, [image, _weights(emitter, w, offset)], attrs)
+
+
+def _weights(emitter: Emitter, w: Value, zero_point: Value | None) -> Value:
+    """Return the weights less their zero points; constants at once, whatever their size, since the kernel packs them in another order."""
+    if w.constant is None or (zero_point is not None and zero_point.constant is None):
+        return centred(emitter, w, zero_point)
+    offset = np.int32(0) if zero_point is None or zero_point.constant is None else zero_point.constant.astype(np.int32)
+    return emitter.constant(w.constant.astype(np.int32) - offset)
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:

@@ -150,6 +150,8 @@ def products(s: Sketch) -> None:
     codes = s.constant(rng.integers(-90, 90, (40, 9)).astype(np.int8))
     scale, point = s.constant((0.01 * (1 + rng.random(9))).astype(np.float32)), s.constant(np.full(9, 3, np.int8))
     s.node("Relu", contrib(s, "DynamicQuantizeMatMul", s.floats(2, 5, 40), codes, scale, point, s.floats(9)))
+    large = s.constant(rng.integers(-90, 90, (520, 520)).astype(np.int8))  # stays in 8 bits
+    contrib(s, "DynamicQuantizeMatMul", s.floats(3, 520), large, s.constant(np.float32(0.01)), s.constant(np.int8(2)))
     a_scale, a_point = s.constant(np.float32(0.02)), s.constant(np.uint8(120))
     image = s.integers(0, 255, 2, 5, 40, dtype=np.uint8)
     contrib(s, "MatMulIntegerToFloat", image, codes, a_scale, scale, a_point, point)
