@@ -31,6 +31,16 @@ _KINDS = {
 }
 
 
+_FLAG_NAMES = """
+align_corners allowzero antialias causal ceil_mode center_point_box channels_last count_include_pad detect_negative detect_positive
+do_rotary exclude_outside exclusive fmod input_forget interleaved inverse is_causal is_inner_broadcast is_packed_batching keepdims
+largest layout linear_before_reset noop_with_empty_axes onesided past_present_share_buffer reverse rotary_interleaved saturate
+select_last_index sliding_window_cache sorted storage_order training_mode transA transB transBatchA transBatchB unidirectional upper
+"""
+_FLAGS = frozenset(_FLAG_NAMES.split())
+"""Attributes that say yes or no, in whatever operator. Of other numbers implementations make different things: 7 is no, or yes."""
+
+
 def given_attributes(node: NodeProto, references: Mapping[str, AttributeProto], where: str) -> dict[str, AttributeProto]:
     """Return a node's attributes by name, references to those of the calling function resolved.
 
@@ -91,6 +101,8 @@ def typed_attributes(operator: Operator, values: Mapping[str, AttributeValue], v
     given: dict[str, Any] = {}
     for name, value in values.items():
         if name in kinds:
+            if name in _FLAGS and isinstance(value, int) and value not in (0, 1):
+                raise ModelError(f"attribute {quoted(name)} is {value}; the specification allows 0 and 1", where=where)
             given[name] = _as_kind(value, kinds[name], name, where)
         elif not _is_default_value(operator.name, version, name, value):
             raise ModelError(f"attribute {quoted(name)} is not supported", where=where, hint=nearest(name, kinds))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.types import BOOL, DType, TensorType
+from nautilus_cli.ir.types import BOOL, F16, F32, F64, DType, TensorType
 from nautilus_cli.ops.checks import one_of
 from nautilus_cli.ops.element_types import FLOATS, SIGNED
 from nautilus_cli.ops.elementwise import erf_of
@@ -158,7 +158,7 @@ OPERATORS = (
         "ThresholdedRelu", "thresholded_relu", lambda a, x: np.where(x > a.alpha, x, x.dtype.type(0)), 22, 10, ThresholdedReluAttrs
     ),
     _activation("Swish", "swish", lambda a, x: x * _sigmoid(x * a.alpha), 24, 24, SwishAttrs),
-    _activation("Shrink", "shrink", _shrink, 9, 9, ShrinkAttrs),
+    _activation("Shrink", "shrink", _shrink, 9, 9, ShrinkAttrs, (F16, F32, F64)),
     pointwise(
         "Gelu",
         "gelu",

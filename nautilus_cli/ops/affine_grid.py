@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
-from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required
+from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required, vector
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -29,7 +29,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 2)
     theta = operand(inference, 0, "theta", FLOATS)
     operand(inference, 1, "size", (I64,))
-    size = integers(contents(inference.constants, 1, "size"))
+    size = vector(contents(inference.constants, 1, "size"), "size")
     rank = len(size) - 2
     if rank not in (2, 3) or min(size) < 1 or theta.static != (size[0], rank, rank + 1):
         raise ModelError(

@@ -117,6 +117,17 @@ def integers(array: np.ndarray) -> tuple[int, ...]:
     return tuple(v if is_symbolic(v) else int(v) for v in np.asarray(array).reshape(-1))
 
 
+def vector(array: np.ndarray, name: str) -> tuple[int, ...]:
+    """Return the elements of an operand of rank 1 as Python integers.
+
+    Raises:
+        ModelError: it has another rank.
+    """
+    if array.ndim != 1:
+        raise ModelError(f"operand '{name}' has shape {list(array.shape)}; the specification requires rank 1")
+    return integers(array)
+
+
 def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
     """Return AXIS counted from the front.
 

@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, I32, I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, integers, operand, operand_count, ranked
+from nautilus_cli.ops.checks import contents, first_of, operand, operand_count, ranked, vector
 from nautilus_cli.ops.element_types import ALL
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.reduce import reduction
@@ -40,7 +40,7 @@ def _window(attrs: Col2ImAttrs, shape: tuple[int, ...], constants: Sequence[np.n
     Raises:
         ModelError: shapes and attributes do not fit together, or are not known at compile time.
     """
-    image, block = (integers(contents(constants, index, name)) for index, name in ((1, "image_shape"), (2, "block_shape")))
+    image, block = (vector(contents(constants, index, name), name) for index, name in ((1, "image_shape"), (2, "block_shape")))
     if len(image) != len(block) or not image or min(*image, *block) < 1:
         raise ModelError(f"image_shape is {list(image)} and block_shape {list(block)}; the specification requires as many positive sizes")
     found = window(attrs, image, block)
@@ -92,7 +92,7 @@ def _evaluate(attrs: Col2ImAttrs, arrays: tuple[np.ndarray | None, ...], _output
     x = first_of(arrays)
     found = _window(attrs, x.shape, arrays)
     channels = x.shape[1] // prod(found.kernel)
-    wide = widened(x).reshape(x.shape[0] * channels, -1)
+    wide = widened(x).reshape(x.shape[0] * channels, prod(found.kernel) * prod(found.results))
     flat = _places(found).reshape(-1)
     result = np.zeros((prod(found.sizes), wide.shape[0]), wide.dtype)
     (np.logical_or if x.dtype == np.bool_ else np.add).at(result, flat[flat >= 0], wide[:, flat >= 0].T)

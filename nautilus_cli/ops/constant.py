@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -32,6 +32,9 @@ class ConstantOfShapeAttrs:
 
 
 def _array(attrs: ConstantAttrs) -> np.ndarray:
+    given = [field.name for field in fields(attrs) if getattr(attrs, field.name) is not None]
+    if len(given) > 1:
+        raise ModelError(f"holds {', '.join(given)}; the specification requires one of them")
     if attrs.value is not None:
         return attrs.value
     for number, kind in (

@@ -86,3 +86,15 @@ def dtype_from_onnx(number: int) -> DType:
         hint = "Text has no place on a device: turn it into numbers before the model." if name == "string" else supported
         raise ModelError(f"element type {name} is not supported", hint=hint)
     return _BY_NUMBER[number]
+
+
+def stash_dtype(number: int) -> DType:
+    """Return the type that an attribute stash_type names, in which an operator computes what it then rounds.
+
+    Raises:
+        ModelError: it is not a floating-point type.
+    """
+    dtype = dtype_from_onnx(number)
+    if dtype not in FLOATS:
+        raise ModelError(f"stash_type is {number}, which is {dtype}; the specification requires a floating-point type, such as 1")
+    return dtype

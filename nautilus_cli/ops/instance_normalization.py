@@ -11,7 +11,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import operand, operand_count, required, same_dtype
-from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.element_types import FLOATS, stash_dtype
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.standardize import standardize, standardized
@@ -48,6 +48,8 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         same_dtype(x, found, name)
         if found.static != x.static[1:2]:
             raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires {list(x.static[1:2])}")
+    if isinstance(inference.attrs, GroupNormalizationAttrs):
+        stash_dtype(inference.attrs.stash_type)
     groups = _groups(inference.attrs, x.static[1])
     if groups < 1 or x.static[1] % groups:
         raise ModelError(f"num_groups is {groups} for {x.static[1]} channels; the specification requires a divisor")

@@ -10,7 +10,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import DType, TensorType, dtype_of
 from nautilus_cli.ops.checks import broadcast_shape, normal_axis, operand, operand_count, optional_operand, same_dtype
-from nautilus_cli.ops.element_types import FLOATS, dtype_from_onnx
+from nautilus_cli.ops.element_types import FLOATS, dtype_from_onnx, stash_dtype
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.standardize import standardize, standardized
@@ -28,7 +28,7 @@ class LayerNormalizationAttrs:
 
 def stage_dtype(attrs: LayerNormalizationAttrs, dtype: DType) -> DType:
     """Return the type in which statistics are computed: that of stash_type, but never narrower than the operand's compute type."""
-    stash = dtype_from_onnx(attrs.stash_type).compute
+    stash = stash_dtype(attrs.stash_type).compute
     return stash if stash.bits >= dtype.compute.bits else dtype.compute
 
 
@@ -58,7 +58,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     check_scale(x, scale, "Scale")
     check_scale(x, bias, "B")
     axes = normalized_axes(inference.attrs, len(x.shape))
-    statistic = TensorType(dtype_from_onnx(inference.attrs.stash_type), tuple(1 if a in axes else d for a, d in enumerate(x.static)))
+    statistic = TensorType(stash_dtype(inference.attrs.stash_type), tuple(1 if a in axes else d for a, d in enumerate(x.static)))
     return (x, statistic, statistic)[: inference.outputs]
 
 

@@ -111,6 +111,8 @@ def _infer_quantised(inference: Inference) -> tuple[TensorType, ...]:
     for found, name in ((b_scale, "b_scale"), (b_zero_point, "b_zero_point")):
         column_shape(b.static, found.static, name)
     y_scale, y_zero_point = operand(inference, 6, "y_scale", _SCALES), operand(inference, 7, "y_zero_point", _QUANTISED)
+    _same_type(a_scale, b_scale, "b_scale", "a_scale")
+    _same_type(a_scale, y_scale, "y_scale", "a_scale")
     shape = product_shape(a.static, b.static)
     for found, name in ((y_scale, "y_scale"), (y_zero_point, "y_zero_point")):
         row_shape(shape, found.static, name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.checks import contents, operand, operand_count, required
+from nautilus_cli.ops.checks import contents, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import FLOATS, INDICES, NUMERIC, dtype_from_onnx
 from nautilus_cli.ops.spec import HostOnly, Inference, Operator
 
@@ -74,6 +74,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         found = operand(inference, index, name, INDICES if index < 3 else FLOATS)
         if found.elements != 1:
             raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
+        same_dtype(operand(inference, 0 if index < 3 else 3, name), found, name)
     dtype = dtype_from_onnx(inference.attrs.output_datatype)
     if dtype not in NUMERIC:
         raise ModelError(f"output_datatype is {dtype}; the specification allows {', '.join(d.name for d in NUMERIC)}")

@@ -8,11 +8,13 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import I64, TensorType
+from nautilus_cli.ir.types import BF16, I64, TensorType
 from nautilus_cli.ops.checks import contents, normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL, NUMERIC
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, scalar
+
+_COUNTS = tuple(dtype for dtype in NUMERIC if dtype != BF16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,8 @@ def _depth(array: np.ndarray) -> int:
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 3, 3)
-    indices, values = operand(inference, 0, "indices", NUMERIC), operand(inference, 2, "values", ALL)
-    operand(inference, 1, "depth", NUMERIC)
+    indices, values = operand(inference, 0, "indices", _COUNTS), operand(inference, 2, "values", ALL)
+    operand(inference, 1, "depth", _COUNTS)
     if values.static != (2,):
         raise ModelError(f"operand 'values' has shape {list(values.static)}; the specification requires [2]: off and on")
     axis = normal_axis(inference.attrs.axis, len(indices.shape) + 1)

@@ -15,7 +15,6 @@ from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padde
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import (
     first_of,
-    integers,
     normal_axes,
     one_of,
     operand,
@@ -23,6 +22,7 @@ from nautilus_cli.ops.checks import (
     optional_contents,
     optional_operand,
     same_dtype,
+    vector,
 )
 from nautilus_cli.ops.element_types import ALL, INDICES
 from nautilus_cli.ops.spec import Emitter, Inference, Movement, MovementContext, Operator, Piece
@@ -66,9 +66,9 @@ def amounts(
         ModelError: there are not two amounts an axis, or an axis is out of range.
     """
     given = optional_contents(constants, types, 1, "pads")
-    pads = attrs.pads if given is None else integers(given)
+    pads = attrs.pads if given is None else vector(given, "pads")
     chosen = optional_contents(constants, types, 3, "axes")
-    axes = tuple(range(rank)) if chosen is None else normal_axes(integers(chosen), rank)
+    axes = tuple(range(rank)) if chosen is None else normal_axes(vector(chosen, "axes"), rank)
     if pads is None or len(pads) != 2 * len(axes):
         raise ModelError(
             f"pads is {None if pads is None else list(pads)} for {len(axes)} axes; the specification requires two numbers each"

@@ -11,6 +11,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import maximum
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required, same_dtype
+from nautilus_cli.ops.element_types import stash_dtype
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import HostOnly, Inference, Operator
 
@@ -43,6 +44,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         same_dtype(types[0], type_, name)
         if type_.elements != 1:
             raise ModelError(f"operand '{name}' has shape {list(type_.static)}; the specification requires a scalar")
+    stash_dtype(inference.attrs.stash_type)
     values = [contents(inference.constants, i, n) for i, n in enumerate(_NAMES)]
     return (TensorType(types[0].dtype, (_count(*values),)),)
 

@@ -7,7 +7,7 @@ import numpy as np
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import operand, operand_count, required
-from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.element_types import FLOATS, stash_dtype
 from nautilus_cli.ops.layer_normalization import LayerNormalizationAttrs, check_scale, normalized_axes, stage_dtype
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -20,6 +20,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     x, scale = operand(inference, 0, "X", FLOATS), operand(inference, 1, "scale", FLOATS)
     check_scale(x, scale, "scale")
     normalized_axes(inference.attrs, len(x.shape))
+    stash_dtype(inference.attrs.stash_type)
     return (TensorType(scale.dtype, x.shape),)
 
 

@@ -15,6 +15,8 @@ from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, op
 from nautilus_cli.ops.element_types import ALL, INDICES
 from nautilus_cli.ops.spec import Inference, Movement, MovementContext, Operator, Piece
 
+_NUMBERS = ("starts", "ends", "axes", "steps")
+
 
 @dataclass(frozen=True, slots=True)
 class SliceAttrs:
@@ -92,8 +94,11 @@ def _given(attrs: SliceAttrs, constants: Sequence[np.ndarray | None], types: Seq
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 5)
     data = operand(inference, 0, "data", ALL)
-    for index, name in enumerate(("starts", "ends", "axes", "steps"), 1):
-        optional_operand(inference, index, name, INDICES)
+    given = [optional_operand(inference, index, name, INDICES) for index, name in enumerate(_NUMBERS, 1)]
+    kinds = {found.dtype for found in given if found is not None}
+    if len(kinds) > 1:
+        named = ", ".join(f"{name} {found.dtype}" for name, found in zip(_NUMBERS, given, strict=True) if found is not None)
+        raise ModelError(f"operands have the types {named}; the specification requires one type of all")
     return (TensorType(data.dtype, _given(inference.attrs, inference.constants, inference.types, data.static).extents),)
 
 

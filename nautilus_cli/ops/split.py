@@ -31,7 +31,13 @@ def _sizes(attrs: SplitAttrs, given: np.ndarray | None, size: int, outputs: int)
         if count != outputs:
             raise ModelError(f"num_outputs is {count}, but the node has {outputs} results")
         chunk = -(-size // count)
-        sizes = tuple(max(0, min(chunk, size - i * chunk)) for i in range(count))
+        if attrs.num_outputs is None and size % count:
+            raise ModelError(
+                f"splits a dimension of {size} into {count} equal results; the specification requires num_outputs or sizes for that"
+            )
+        if (count - 1) * chunk > size:
+            raise ModelError(f"splits a dimension of {size} into {count} results of {chunk}; the last has less than nothing left")
+        sizes = tuple(min(chunk, size - i * chunk) for i in range(count))
     if sum(sizes) != size or min(sizes, default=0) < 0 or len(sizes) != outputs:
         raise ModelError(
             f"splits a dimension of {size} into {list(sizes)} for {outputs} results; "

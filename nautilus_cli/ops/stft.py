@@ -76,9 +76,11 @@ def _plan(attrs: STFTAttrs, types: Sequence[TensorType | None], constants: Seque
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 4)
     signal = operand(inference, 0, "signal", FLOATS)
-    operand(inference, 1, "frame_step", INDICES)
+    step = operand(inference, 1, "frame_step", INDICES)
     same_dtype(signal, optional_operand(inference, 2, "window", FLOATS), "window")
-    optional_operand(inference, 3, "frame_length", INDICES)
+    length = optional_operand(inference, 3, "frame_length", INDICES)
+    if length is not None and length.dtype != step.dtype:
+        raise ModelError(f"operand 'frame_length' has type {length.dtype}; the specification requires that of 'frame_step', {step.dtype}")
     found = _plan(inference.attrs, inference.types, inference.constants)
     return (TensorType(signal.dtype, (signal.static[0], found.frames, found.outputs, 2)),)
 
@@ -91,7 +93,8 @@ def _places(found: _Plan) -> np.ndarray:
 def _evaluate(attrs: STFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     x = first_of(arrays)
     found = _plan(attrs, [None if a is None else TensorType(dtype_of(a), a.shape) for a in arrays], arrays)
-    wide = x.astype(np.float64).reshape(*x.shape[:2], -1)
+    wide = x.astype(np.float64)
+    wide = wide[..., None] if wide.ndim == 2 else wide
     signal = wide[..., 0] + (1j * wide[..., 1] if wide.shape[2] == 2 else 0)
     frames = signal[:, _places(found)]
     if len(arrays) > 2 and arrays[2] is not None:

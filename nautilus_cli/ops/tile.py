@@ -7,7 +7,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, row_major, simplify
 from nautilus_cli.ir.types import I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, integers, operand, operand_count, required
+from nautilus_cli.ops.checks import contents, first_of, integers, operand, operand_count, required, vector
 from nautilus_cli.ops.element_types import ALL
 from nautilus_cli.ops.spec import Inference, Movement, MovementContext, NoAttrs, Operator, Piece
 
@@ -16,7 +16,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 2)
     data = operand(inference, 0, "input", ALL)
     operand(inference, 1, "repeats", (I64,))
-    repeats = integers(contents(inference.constants, 1, "repeats"))
+    repeats = vector(contents(inference.constants, 1, "repeats"), "repeats")
     shape = data.static
     if len(repeats) != len(shape) or min(repeats, default=0) < 0:
         raise ModelError(f"repeats are {list(repeats)} for shape {list(shape)}; the specification requires one a dimension, none negative")

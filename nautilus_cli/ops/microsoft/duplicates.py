@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count, optional_operand, required
+from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count, optional_operand, required, shaped
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.conv_transpose import OPERATOR as CONV_TRANSPOSE
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
@@ -76,8 +76,15 @@ def _build_gather(emitter: Emitter, _attrs: NoAttrs, operands: Operands) -> Oper
 
 
 def _infer_pad(inference: Inference) -> tuple[TensorType, ...]:
+    """Amounts may be a matrix of one row."""
     operand_count(inference, 2, 3)
-    return PAD.infer(replace(inference, attrs=PadAttrs(mode=inference.attrs.mode)))
+    pads = operand(inference, 1, "pads", (I64,))
+    rank = len(operand(inference, 0, "data").shape)
+    shaped(pads, "pads", (2 * rank,), (1, 2 * rank))
+    amounts = contents(inference.constants, 1, "pads").reshape(-1)
+    types = (inference.types[0], TensorType(I64, amounts.shape), *inference.types[2:])
+    constants = (inference.constants[0], amounts, *inference.constants[2:])
+    return PAD.infer(replace(inference, attrs=PadAttrs(mode=inference.attrs.mode), types=types, constants=constants))
 
 
 def _build_pad(emitter: Emitter, attrs: ContribPadAttrs, operands: Operands) -> Operands:
