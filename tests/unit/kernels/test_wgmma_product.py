@@ -1,0 +1,70 @@
+"""Schedules of products by wgmma: what is refused, and that the choice is legal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
+from nautilus_cli.targets.registry import target
+
+SCHEDULE = Schedule(tile_m=128, tile_n=256, consumers=2, stages=4, cluster_m=2, group_m=8, vector_c=8, blocks=132)
+
+extents = st.integers(1, 20_000)
+
+
+def problem(m: int, n: int, k: int, *, batch: int = 1, multiply: DType = F16, lasts: tuple[bool, bool] = (True, True)) -> Problem:
+    a_last, b_last = lasts if multiply != F32 else (True, True)
+    return Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_last, b_k_last=b_last, multiply=multiply)
+
+
+@given(
+    extents, extents, extents, st.sampled_from((1, 12, 5000)), st.sampled_from((F16, BF16, F32)), st.tuples(st.booleans(), st.booleans())
+)
+def test_choice_is_legal_for_any_problem(m: int, n: int, k: int, batch: int, multiply: DType, lasts: tuple[bool, bool]) -> None:
+    given_problem = problem(m, n, k, batch=batch, multiply=multiply, lasts=lasts)
+    for name in ("emulated", "sm_90a"):
+        assert FAMILY.violations(given_problem, FAMILY.choose(given_problem, target(name)), target(name)) == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, None),
+        ({"stages": 0}, "less than 1"),
+        ({"stages": 9}, "2 to 8 are written"),
+        ({"stages": 5}, "bytes of shared memory"),
+        ({"consumers": 4}, "at most 3"),
+        ({"consumers": 1, "ping_pong": True}, "cannot take turns"),
+        ({"consumers": 3}, "no multiple of 64 rows for each of 3"),
+        ({"tile_m": 96, "ping_pong": True}, "multiples of 64"),
+        ({"tile_n": 260}, "multiples of 8 up to 256"),
+        ({"cluster_n": 2, "cluster_m": 2}, "one operand, not both"),
+        ({"tile_n": 24, "vector_c": 1, "cluster_m": 2}, "no multiple of 8 for each of 2 blocks"),
+        ({"blocks": 131}, "no whole clusters"),
+        ({"vector_c": 3}, "power of two"),
+        ({"tile_n": 40, "cluster_m": 1}, "whole groups"),
+        ({"tile_m": 256, "stages": 3}, "256 sums in 232 registers"),
+        ({"residents": 2}, "2 × 196672 bytes"),
+    ],
+)
+def test_violations_have_reasons(changes: dict[str, int], reason: str | None) -> None:
+    found = FAMILY.violations(problem(4096, 4096, 4096), replace(SCHEDULE, **changes), target("sm_90a"))
+    assert any(reason in text for text in found) if reason else found == (), found
+
+
+def test_other_targets_are_refused() -> None:
+    small = Schedule(tile_m=64, tile_n=64, consumers=1, stages=2)
+    assert FAMILY.violations(problem(64, 64, 64), small, target("sm_80")) == ("sm_80 has no wgmma",)
+    assert "clusters of one block" in FAMILY.violations(problem(4096, 4096, 64), SCHEDULE, target("emulated"))[-1]
+    assert "k last" in FAMILY.violations(replace(problem(64, 64, 64), multiply=F32, b_k_last=False), small, target("sm_90a"))[0]
+    assert "no steps" in FAMILY.violations(problem(64, 64, 0), small, target("sm_90a"))[0]
+
+
+def test_columns_that_lie_together_come_in_whole_boxes() -> None:
+    found = FAMILY.violations(problem(512, 512, 512, lasts=(True, False)), replace(SCHEDULE, tile_n=96, cluster_m=1), target("sm_90a"))
+    assert found == ("tile_n of 96 is no multiple of 64 for each of 1 blocks",)
