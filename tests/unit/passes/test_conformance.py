@@ -10,7 +10,7 @@ import pytest
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.text import print_graph
-from nautilus_cli.ir.types import I64, TensorType
+from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.spec import NoAttrs
 from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes import pipeline
@@ -91,6 +91,43 @@ def test_a_reshape_that_changes_the_shape_stays() -> None:
     s = Sketch()
     graph = s.graph([("y", s.node("Reshape", (s.x(2, 3), s.ints(3, 2))))])
     assert list(ops(remove_identity(graph))) == ["Reshape"]
+
+
+@pytest.mark.parametrize(
+    ("op", "constant", "is_left"),
+    [
+        ("Mul", np.ones((), np.float32), True),
+        ("Mul", np.ones((4, 1), np.float32), False),
+        ("Div", np.ones((1, 6), np.float32), False),
+        ("Pow", np.ones(1, np.float32), False),
+        ("Sub", np.zeros(6, np.float32), False),
+        ("Sub", np.zeros(6, np.uint8), False),
+        ("Mul", np.ones(6, np.int64), False),
+    ],
+)
+def test_numbers_that_change_nothing_go(op: str, constant: np.ndarray, is_left: bool) -> None:
+    s = Sketch()
+    x, c = s.input("x", TensorType(dtype_of(constant), (4, 6))), s.constant(constant)
+    y = s.node("Abs", (s.node(op, (c, x) if is_left else (x, c)),))
+    assert list(ops(remove_identity(s.graph([("y", y)])))) == ["Abs"]
+
+
+@pytest.mark.parametrize(
+    ("op", "constant", "is_left"),
+    [
+        ("Mul", np.array([1, 1, 1, 1, 1, 2], np.float32), False),
+        ("Mul", np.ones((3, 4, 6), np.float32), False),  # a broadcast of the other operand
+        ("Div", np.ones(1, np.float32), True),
+        ("Add", np.zeros(1, np.float32), False),  # -0 becomes +0
+        ("Sub", np.array([-0.0], np.float32), False),
+        ("Sub", np.zeros(1, np.float32), True),
+    ],
+)
+def test_numbers_that_change_something_stay(op: str, constant: np.ndarray, is_left: bool) -> None:
+    s = Sketch()
+    x, c = s.x(4, 6), s.constant(constant)
+    y = s.node("Relu", (s.node(op, (c, x) if is_left else (x, c)),))
+    assert list(ops(remove_identity(s.graph([("y", y)])))) == [op, "Relu"]
 
 
 def test_outputs_get_values_of_their_own() -> None:
