@@ -114,14 +114,9 @@ def _build_quantised(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value |
     return (rounded(emitter, scaled, offset, y_zero_point.type.dtype),)
 
 
+QUANTISED = composed("QLinearConv", _infer_quantised, _build_quantised, source="ONNX 28, QLinearConv-10", attributes=ConvAttrs, since=10)
+
 OPERATORS = (
     composed("ConvInteger", _infer, _build, source="ONNX 28, ConvInteger-10", attributes=ConvAttrs, since=10),
-    composed("QLinearConv", _infer_quantised, _build_quantised, source="ONNX 28, QLinearConv-10", attributes=ConvAttrs, since=10),
-    composed(
-        "com.microsoft::QLinearConv",
-        _infer_quantised,
-        _build_quantised,
-        source="onnxruntime 1.32, ContribOperators.md, com.microsoft::QLinearConv-1, channels_last = 0",
-        attributes=ConvAttrs,
-    ),
+    QUANTISED,
 )

@@ -80,6 +80,7 @@ def spread(emitter: Emitter, value: Value, shape: tuple[int, ...], axis: int, bl
     if block_size == 0:
         return reshape(emitter, value, tuple(size if i == place else 1 for i, size in enumerate(shape)))
     outer, blocks, inner = prod(shape[:place]), found[place], prod(shape[place + 1 :])
+    block_size = shape[place] if blocks == 1 else block_size  # however much longer a single block may be
     repeated = emitter.node(
         "Expand", [reshape(emitter, value, (outer, blocks, 1, inner)), emitter.constant(np.array([1, 1, block_size, 1], np.int64))]
     )

@@ -214,31 +214,33 @@ def _infer_average_pool(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 4, 5)
     x = quantised(inference, 0, "X")
     parameters(inference, 3, "y", x.dtype)
-    shape = _channels_first(x.static) if inference.attrs.channels_last else x.static
+    shape = channels_first(x.static) if inference.attrs.channels_last else x.static
     found = (*shape[:2], *pool_window(inference.attrs.pool, shape).results)
-    return (TensorType(x.dtype, _channels_last(found) if inference.attrs.channels_last else found),)
+    return (TensorType(x.dtype, channels_last(found) if inference.attrs.channels_last else found),)
 
 
-def _channels_first(shape: tuple[int, ...]) -> tuple[int, ...]:
+def channels_first(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape, or a permutation, with the last dimension second."""
     return (shape[0], shape[-1], *shape[1:-1])
 
 
-def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape, or a permutation, with the second dimension last."""
     return (shape[0], *shape[2:], shape[1])
 
 
-def _pooled(emitter: Emitter, x: Value, pool: Callable[[Value], Value], *, is_channels_last: int) -> Value:
-    """Apply POOL to an image whose channels come second."""
+def in_channels_first(emitter: Emitter, x: Value, apply: Callable[[Value], Value], *, is_channels_last: int) -> Value:
+    """Return what APPLY makes of an image whose channels come second, in the order of X."""
     rank = len(x.type.shape)
     if not is_channels_last:
-        return pool(x)
-    first = emitter.node("Transpose", [x], perm=_channels_first(tuple(range(rank))))
-    return emitter.node("Transpose", [pool(first)], perm=_channels_last(tuple(range(rank))))
+        return apply(x)
+    first = emitter.node("Transpose", [x], perm=channels_first(tuple(range(rank))))
+    return emitter.node("Transpose", [apply(first)], perm=channels_last(tuple(range(rank))))
 
 
 def _build_average_pool(emitter: Emitter, attrs: QLinearAveragePoolAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     x = dequantised(emitter, operands, 0)
-    found = _pooled(emitter, x, lambda v: emitter.node("AveragePool", [v], attrs.pool), is_channels_last=attrs.channels_last)
+    found = in_channels_first(emitter, x, lambda v: emitter.node("AveragePool", [v], attrs.pool), is_channels_last=attrs.channels_last)
     return (requantised(emitter, found, operands, 3, _dtype(operands)),)
 
 
@@ -257,7 +259,7 @@ def _build_global_average_pool(
     emitter: Emitter, attrs: QLinearGlobalAveragePoolAttrs, operands: tuple[Value | None, ...]
 ) -> tuple[Value | None, ...]:
     x = dequantised(emitter, operands, 0)
-    found = _pooled(emitter, x, lambda v: emitter.node("GlobalAveragePool", [v]), is_channels_last=attrs.channels_last)
+    found = in_channels_first(emitter, x, lambda v: emitter.node("GlobalAveragePool", [v]), is_channels_last=attrs.channels_last)
     return (requantised(emitter, found, operands, 3, _dtype(operands)),)
 
 

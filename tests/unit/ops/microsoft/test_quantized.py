@@ -268,3 +268,31 @@ def test_lstm_of_several_sequences() -> None:
     together = run(x)
     for number in range(batch):
         np.testing.assert_array_equal(together[:, :, number], run(x[:, number : number + 1])[:, :, 0])
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_convolution(last: int) -> None:
+    rng = np.random.default_rng(19)
+    x = quantised(rng, np.uint8, *((2, 7, 6, 4) if last else (2, 4, 7, 6)))
+    w = rng.integers(-90, 90, (6, 4, 3, 3)).astype(np.int8)
+    scale, zero = (0.001 * (1 + rng.random(6))).astype(np.float32), np.zeros(6, np.int8)
+    bias = rng.integers(-3000, 3000, 6).astype(np.int32)
+    operands = [x, *parameters(rng, np.uint8, 0.02), w, scale, zero, *parameters(rng, np.uint8, 0.3), bias]
+    agrees("QLinearConv", operands, {"channels_last": last, "pads": [1, 0, 1, 1], "strides": [2, 1]})
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_embeddings(masked: bool, segments: bool, dtype: Any) -> None:
+    rng = np.random.default_rng(20)
+    batch, length, hidden = 2, 5, 8
+    tables = [quantised(rng, dtype, *shape) for shape in ((20, hidden), (9, hidden), (2, hidden), (hidden,), (hidden,))]
+    rows = [parameters(rng, dtype, 0.02) for _ in tables]
+    ids, kinds = rng.integers(0, 20, (batch, length)).astype(np.int32), rng.integers(0, 2, (batch, length)).astype(np.int32)
+    mask = np.array([[1, 1, 1, 0, 0], [1] * 5], np.int32) if masked else None
+    operands = [ids, kinds, *tables, mask, *(scale for scale, _ in rows), *(zero for _, zero in rows)]
+    if not segments:
+        for place in (1, 4, 10, 15):
+            operands[place] = None
+    agrees("QEmbedLayerNormalization", operands, {"epsilon": 1e-6}, outputs=2, terms=hidden)
