@@ -14,6 +14,9 @@ _THREADS = (64, 128, 256, 512)
 _VECTORS = (1, 2, 4, 8)
 _UNROLLS = (1, 2, 4)
 
+_MOST_HELD = 96
+"""Elements that a thread reads before it computes, all in registers: vector × unroll × accesses."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -24,10 +27,12 @@ class Problem:
     Attributes:
         elements: number of iterations.
         element_bytes: size of the narrowest element type that is read or written in order; sizes the vectors.
+        accesses: loads and stores of one iteration; many leave no registers for vectors.
     """
 
     elements: int
     element_bytes: int = 4
+    accesses: int = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +71,21 @@ class PointwiseFamily:
         return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return 16-byte vectors, made shorter where the device would otherwise lack threads, and unrolled where it has plenty."""
+        """Return 16-byte vectors, made shorter where the device would otherwise lack threads, and unrolled where it has plenty.
+
+        A body of very many accesses, as that of a wide Concat, gets less of both: registers would not suffice, and compilers take
+        minutes.
+        """
         if target.is_emulated:
             # A thread costs a fiber there, and nothing is gained by many.
-            return Schedule(threads=32, vector=8, unroll=4)
+            return _within_registers(problem, Schedule(threads=32, vector=8, unroll=4))
         vector = max(1, min(max(_VECTORS), _TRANSACTION_BYTES // problem.element_bytes))
         threads = 256 if problem.elements >= target.multiprocessors * 256 * vector else 128
         while vector > 1 and problem.elements < target.multiprocessors * threads * vector:
             vector //= 2
         resident = target.multiprocessors * target.threads_multiprocessor
         unroll = max(u for u in _UNROLLS if u == 1 or problem.elements >= 2 * resident * vector * u)
-        return Schedule(threads=threads, vector=vector, unroll=unroll)
+        return _within_registers(problem, Schedule(threads=threads, vector=vector, unroll=unroll))
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
@@ -87,6 +96,16 @@ class PointwiseFamily:
         """Return one block for each `threads × vector × unroll` elements."""
         tile = schedule.threads * schedule.vector * schedule.unroll
         return Geometry(grid=(-(-problem.elements // tile), 1, 1), threads=schedule.threads)
+
+
+def _within_registers(problem: Problem, schedule: Schedule) -> Schedule:
+    """Return the schedule with as much less unrolling, then as much shorter vectors, as its accesses ask for."""
+    unroll, vector = schedule.unroll, schedule.vector
+    while unroll > 1 and problem.accesses * vector * unroll > _MOST_HELD:
+        unroll //= 2
+    while vector > 1 and problem.accesses * vector > _MOST_HELD:
+        vector //= 2
+    return Schedule(threads=schedule.threads, vector=vector, unroll=unroll)
 
 
 FAMILY = PointwiseFamily()

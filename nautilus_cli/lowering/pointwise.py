@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nautilus_cli.ir.expression import Load
 from nautilus_cli.ir.index_map import permuted, regroup
 from nautilus_cli.kernels.pointwise import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
@@ -21,5 +22,6 @@ def lower(lowering: Lowering) -> Lowered:
     for value in group.outputs:
         builder.store(value, walk)
     body = builder.expression()
-    problem = Problem(elements=first.type.elements, element_bytes=streamed_bytes([body]))
+    accesses = sum(isinstance(step, Load) for step in body.steps) + len(body.stores)
+    problem = Problem(elements=first.type.elements, element_bytes=streamed_bytes([body]), accesses=accesses)
     return Lowered(family="pointwise", problem=problem, functors=(("Body", body),), slots=slots)

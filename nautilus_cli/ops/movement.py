@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.index_map import IndexMap, compose, identity
@@ -39,6 +40,7 @@ def is_movement(node: Node) -> bool:
     return isinstance(operators()[node.op].lowering, Movement)
 
 
+@lru_cache(maxsize=16)  # of a Split into hundreds of results it is asked for each of them
 def is_transparent(node: Node) -> bool:
     """Whether every element of NODE's results is an element of one operand, so that a load can look through it."""
     if not is_movement(node):

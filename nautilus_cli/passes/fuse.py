@@ -16,6 +16,7 @@ import heapq
 from collections.abc import Callable
 from math import prod
 
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
 from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
@@ -32,6 +33,9 @@ CHEAP = frozenset(
 
 MOST_COPIED = 32
 """Operands of a copy with all that it takes in; as `within_limits.MOST_OPERANDS`, and for the same reason."""
+
+MOST_TOGETHER = 16
+"""Outputs that one kernel copies, each with a load and a store of its own."""
 
 PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
@@ -95,12 +99,12 @@ def _same_elements(flow: Dataflow, cluster: Cluster, elements: int) -> Callable[
     """Accept a pointwise node whose result has one element for each of the cluster's, in the same linear order."""
 
     def admits(node: Node) -> bool:
-        if not _is_pointwise(node) or next(node.results()).type.elements != elements or _widens_for_reduction(flow, node):
+        if not _is_pointwise(node) or not same(next(node.results()).type.elements, elements) or _widens_for_reduction(flow, node):
             return False
         for value in node.operands():
             source, _ = flow.source(value)
             inside = source in flow.producer and flow.producer[source] in cluster.members
-            if inside and not (value.type.elements == elements and flow.is_whole(value)):
+            if inside and not (same(value.type.elements, elements) and flow.is_whole(value)):
                 return False
         return True
 
@@ -129,10 +133,10 @@ def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
     columns = prod(shape)
 
     def is_column(value: Value) -> bool:
-        return value.type.static == shape
+        return same(value.type.static, shape)
 
     def is_row(value: Value) -> bool:
-        return value.type.static in (kept, squeezed)
+        return same(value.type.static, kept) or same(value.type.static, squeezed)
 
     def reads_fit(node: Node, as_row: bool) -> bool:
         for value in node.operands():
@@ -141,9 +145,9 @@ def _grow_row(clusters: Clusters, cluster: Cluster) -> None:
                 continue
             if not flow.is_whole(value):
                 return False
-            if as_row and not (is_row(value) and (columns == prod(kept) or not is_column(value))):
+            if as_row and not (is_row(value) and (same(columns, prod(kept)) or not is_column(value))):
                 return False
-            if not as_row and not (is_column(value) or value.type.static == kept):
+            if not as_row and not (is_column(value) or same(value.type.static, kept)):
                 return False
         return True
 
@@ -180,7 +184,7 @@ def _reads_as_column(flow: Dataflow, reader: Node, node: Node, shape: tuple[int,
     """Whether READER takes NODE's result element by element."""
     for value in reader.operands():
         source, _ = flow.source(value)
-        if flow.producer.get(source) is node and not (value.type.static == shape and flow.is_whole(value)):
+        if flow.producer.get(source) is node and not (same(value.type.static, shape) and flow.is_whole(value)):
             return False
     return True
 
@@ -227,8 +231,8 @@ def _is_copied_from(clusters: Clusters, node: Node) -> bool:
         return False
     read = [value for value in reader.operands() if flow.source(value)[0] is result]
     elements = read[0].type.elements
-    is_once = is_movement(reader) or next(reader.results()).type.elements == elements
-    return len(read) == 1 and is_once and elements <= result.type.elements
+    is_once = is_movement(reader) or same(next(reader.results()).type.elements, elements)
+    return len(read) == 1 and is_once and upper(elements - result.type.elements) <= 0
 
 
 def _try_prologue(clusters: Clusters, node: Node) -> None:
@@ -295,7 +299,19 @@ def groups_of(clusters: Clusters) -> tuple[Group, ...]:
         starts = [v for node in cluster.members for v in node.operands()] + viewed.get(cluster, [])
         nodes = sorted(members | set(_movement_behind(flow, starts)), key=flow.position.__getitem__)
         groups[cluster] = Group(cluster.kind, cluster.anchor, tuple(nodes), tuple(stored))
-    return (*_ordered(clusters, groups), *copies)
+    return (*_ordered(clusters, groups), *_together(copies))
+
+
+def _together(copies: list[Group]) -> list[Group]:
+    """Return copies to outputs of as many elements as one kernel, as of the results of a Split; a few at a time."""
+    alike: dict[str, list[Group]] = {}  # by how many, written out, since numbers of elements may be symbolic
+    for copy in copies:
+        alike.setdefault(str(copy.outputs[0].type.elements), []).append(copy)
+    parts = [same[i : i + MOST_TOGETHER] for same in alike.values() for i in range(0, len(same), MOST_TOGETHER)]
+    return [
+        Group("pointwise", None, tuple(dict.fromkeys(n for copy in part for n in copy.nodes)), tuple(copy.outputs[0] for copy in part))
+        for part in parts
+    ]
 
 
 def _is_copied(flow: Dataflow, value: Value, copies: list[Group]) -> bool:

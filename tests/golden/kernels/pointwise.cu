@@ -1,6 +1,6 @@
 #include <nautilus/kernels/pointwise.cuh>
 
-namespace pointwise_b26a025864ecc90a_ {
+namespace pointwise_e222d21c58c47d6d_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<4, 0>;
 
@@ -8,6 +8,7 @@ struct Problem {
   using Index = int;
   using Elements = Static<160>;
   using ElementBytes = Static<4>;
+  using Accesses = Static<2>;
 };
 
 struct Schedule {
@@ -67,11 +68,11 @@ struct Body {
   }
 };
 
-}  // namespace pointwise_b26a025864ecc90a_
+}  // namespace pointwise_e222d21c58c47d6d_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pointwise_b26a025864ecc90a_::Schedule::kThreads)
-pointwise_b26a025864ecc90a(const NAUTILUS_GRID_CONSTANT pointwise_b26a025864ecc90a_::Arguments arguments) {
-  using namespace pointwise_b26a025864ecc90a_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pointwise_e222d21c58c47d6d_::Schedule::kThreads)
+pointwise_e222d21c58c47d6d(const NAUTILUS_GRID_CONSTANT pointwise_e222d21c58c47d6d_::Arguments arguments) {
+  using namespace pointwise_e222d21c58c47d6d_;
   nautilus::kernels::pointwise<Problem, Schedule, Body>(arguments);
 }
-NAUTILUS_EXPORT(pointwise_b26a025864ecc90a)
+NAUTILUS_EXPORT(pointwise_e222d21c58c47d6d)

@@ -230,3 +230,14 @@ def test_illegal_elimination_schedules_say_why() -> None:
     assert "64 threads a matrix are neither part of a warp nor the block" in said(threads=128, team_threads=64)
     assert "8 threads are no whole warps" in said(threads=8, team_threads=4)
     assert "matrices of order 300 take 362416 bytes of shared memory" in said(threads=512, team_threads=512)
+
+
+@pytest.mark.parametrize("name", ["emulated", "sm_90a"])
+def test_many_accesses_leave_shorter_vectors(name: str) -> None:
+    """Up to three accesses nothing changes; what a wide Concat reads fits into registers, and into a compiler's patience."""
+    on, large = targets()[name], 10**8
+    few, some, many = (pointwise.FAMILY.choose(pointwise.Problem(elements=large, accesses=n), on) for n in (3, 12, 200))
+    assert few == pointwise.FAMILY.choose(pointwise.Problem(elements=large), on)
+    assert few.vector * few.unroll > some.vector * some.unroll >= 2
+    assert (many.vector, many.unroll) == (1, 1)
+    assert some.threads == few.threads

@@ -11,8 +11,9 @@ from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.passes import clusters, pipeline, within_limits
-from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.fuse import MOST_TOGETHER, fuse
 from nautilus_cli.targets.registry import target
+from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
 
 
@@ -73,3 +74,14 @@ def test_movement_of_a_real_length_is_not_stored(sketch: Sketch) -> None:
         value = sketch.node("Transpose", (value,), perm=(1, 2, 0))
     graph = sketch.graph([("y", sketch.node("Relu", (value,)))])
     assert within_limits.within_limits(graph) is graph
+
+
+def test_results_of_a_wide_split_share_kernels(sketch: Sketch) -> None:
+    """Outputs of one size, a few a kernel; of another size in others."""
+    sizes = (3,) * 40 + (2,) * 3
+    parts = sketch.apply("Split", (sketch.x(4, sum(sizes)), sketch.ints(*sizes)), outputs=tuple(f"y{i}" for i in range(43)), axis=1)
+    graph = sketch.graph([(f"y{i}", part) for i, part in enumerate(parts) if part is not None])
+    fused = fuse(pipeline.simplify(graph))
+    assert [len(group.outputs) for group in fused.groups] == [MOST_TOGETHER, MOST_TOGETHER, 8, 3]
+    assert all(len({value.type.elements for value in group.outputs}) == 1 for group in fused.groups)
+    assert_plan_computes(graph)
