@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from nautilus_cli.ops.folding import MAX_UNPACKED_BYTES
 from nautilus_cli.ops.registry import operators
+from tests.unit.ops.lowered import lowered
 from tests.unit.ops.microsoft.contrib import agrees, agrees_in_half, floats, refuses
 from tests.unit.ops.oracle import check, onnxruntime_says
 
@@ -296,3 +298,51 @@ def test_embeddings(masked: bool, segments: bool, dtype: Any) -> None:
         for place in (1, 4, 10, 15):
             operands[place] = None
     agrees("QEmbedLayerNormalization", operands, {"epsilon": 1e-6}, outputs=2, terms=hidden)
+
+
+@pytest.mark.parametrize("pointed", [False, True])
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("shape", [(9, 48), (7, 2, 40)])
+def test_rows_of_a_table_of_bytes(shape: tuple[int, ...], bits: int, pointed: bool) -> None:
+    rng = np.random.default_rng(21)
+    blocks = (*shape[:-1], -(-shape[-1] // 16))
+    data = packed(rng.integers(0, 1 << bits, shape), bits)
+    scales = (0.05 * (0.5 + rng.random(blocks))).astype(np.float32)
+    points = packed(rng.integers(0, 1 << bits, blocks), bits) if pointed else None
+    indices = rng.integers(0, shape[0], (2, 3))
+    attrs = {"bits": bits, "block_size": 16, "quantize_axis": len(shape) - 1}
+    agrees("GatherBlockQuantized", [data, indices, scales, *([points] if pointed else [])], attrs)
+    agrees_in_half("GatherBlockQuantized", [data, indices, scales, *([points] if pointed else [])], attrs)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4])
+@pytest.mark.parametrize(("gathered", "quantised_axis"), [(0, 1), (1, 0), (1, 1), (0, 0)])
+@pytest.mark.parametrize("pointed", [False, True])
+def test_rows_of_a_table_of_4_bits(dtype: Any, gathered: int, quantised_axis: int, pointed: bool) -> None:
+    """onnxruntime's Python takes no such array: numpy says what comes out."""
+    rng = np.random.default_rng(22)
+    shape, blocks = (20, 36), [20, 36]
+    blocks[quantised_axis] = -(-shape[quantised_axis] // 16)
+    low = -8 if dtype == ml_dtypes.int4 else 0
+    data, points = (rng.integers(low, low + 16, s).astype(np.int8).astype(dtype) for s in (shape, blocks))
+    scales = (0.05 * (0.5 + rng.random(blocks))).astype(np.float32)
+    indices = rng.integers(-20, 20, (2, 3))
+    operator = operators()["com.microsoft::GatherBlockQuantized"]
+    attrs = operator.attributes(block_size=16, gather_axis=gathered, quantize_axis=quantised_axis)
+    operands = (data, indices, scales, *([points] if pointed else []))
+    (found,) = operator.evaluate(attrs, operands, 1)
+
+    def each(a: np.ndarray) -> np.ndarray:
+        return np.take(np.repeat(a.astype(np.float32), 16, quantised_axis), np.arange(shape[quantised_axis]), quantised_axis)
+
+    table = (data.astype(np.float32) - (each(points) if pointed else 0)) * each(scales)
+    np.testing.assert_array_equal(found, np.take(table, indices, gathered))
+    np.testing.assert_array_equal(lowered(operator, attrs, operands, 1)[0], found)
+
+
+def test_refused_tables() -> None:
+    data, indices, scales = np.zeros((4, 8), np.uint8), np.zeros(2, np.int64), np.zeros((4, 1), np.float32)
+    refuses("GatherBlockQuantized", [data, indices, scales], {"bits": 3}, "bits is 3; the specification allows 2, 4 and 8")
+    refuses("GatherBlockQuantized", [data, indices, scales], {"block_size": 24}, "block_size is 24")
+    refuses("GatherBlockQuantized", [data, indices, scales], {"gather_axis": 1}, "gathered along axis 0 alone")
+    refuses("GatherBlockQuantized", [data, indices, scales[:2]], {"block_size": 16}, "operand 'scales' has shape")
