@@ -51,6 +51,8 @@ MAP_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 7, "tf32": 11}
 MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 """CUtensorMapSwizzle, by bytes."""
 MAP_RANK = 5
+_DEPENDENT = 1
+"""LAUNCH_DEPENDENT of templates/host/payload.h: every kernel waits for the one before it by itself."""
 
 Bytes = bytes | memoryview
 
@@ -180,7 +182,7 @@ class _Tables:
             kind = (tensor.slot, MAP_ELEMENTS[tensor.element], rank, MAP_SWIZZLES[tensor.swizzle])
             self.maps.append(MAP.pack(*kind, tensor.offset, *extents, *strides, *box, 0))
 
-    def add_launch(self, plan: Plan, launch: Launch) -> None:
+    def add_launch(self, plan: Plan, launch: Launch, flags: int) -> None:
         kernel = plan.kernels[launch.kernel]
         geometry = kernel.geometry
         wanted = kernel.request.pointers + kernel.request.scalars
@@ -189,7 +191,7 @@ class _Tables:
         grid = tuple(map(upper, geometry.grid))
         for number, blocks in enumerate(geometry.grid):
             self.sizes.patch(Patched.GRID, len(self.launches), number, blocks)
-        fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), 0, 0)
+        fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), flags, 0)
         self.launches.append(LAUNCH.pack(*fields))
         ports = {"input": len(plan.inputs), "output": len(plan.outputs)}
         for word in launch.words:
@@ -228,7 +230,7 @@ class _Tables:
         for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
             self.add_kernel(symbol, kernel, image_of[symbol])
         for launch in plan.launches:
-            self.add_launch(plan, launch)
+            self.add_launch(plan, launch, _DEPENDENT if target.has_dependent_launch else 0)
 
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""

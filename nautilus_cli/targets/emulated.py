@@ -16,6 +16,7 @@ TARGET = Target(
     threads_multiprocessor=2048,
     l2_bytes=32 * 1024 * 1024,
     memory_bytes_per_us=20_000,
+    has_dependent_launch=True,
     has_wgmma=True,
     is_emulated=True,
     source="Limits of a block and of a multiprocessor as for sm_90a; cache and bandwidth: round numbers of a desktop CPU, for ranking.",

@@ -47,6 +47,23 @@ cu_result graph_add_kernel_node(cu_graph_node *node, cu_graph graph, const cu_gr
     return CU_OK;
 }
 
+// Nodes run in the order in which they were added, so that an edge from an earlier to a later one needs nothing.
+cu_result graph_add_dependencies(cu_graph graph, const cu_graph_node *from, const cu_graph_node *to, const cu_graph_edge *edges,
+                                 std::size_t count) {
+    if (const cu_result result = check_context()) return result;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto is_node = [&](cu_graph_node node) {
+            return std::any_of(graph->nodes.begin(), graph->nodes.end(), [&](const auto &other) { return other.get() == node; });
+        };
+        if (!is_node(from[i]) || !is_node(to[i]) || from[i]->number >= to[i]->number)
+            return error(CU_ERROR_INVALID_VALUE, "cuGraphAddDependencies: not from an earlier node of the graph to a later one");
+        if (edges && (edges[i].from_port > CU_GRAPH_PORT_PROGRAMMATIC || edges[i].to_port != 0 ||
+                      (edges[i].type == CU_GRAPH_DEPENDENCY_PROGRAMMATIC) != (edges[i].from_port == CU_GRAPH_PORT_PROGRAMMATIC)))
+            return error(CU_ERROR_INVALID_VALUE, "cuGraphAddDependencies: ports that do not belong to the type of the edge");
+    }
+    return CU_OK;
+}
+
 cu_result graph_instantiate(cu_graph_exec *exec, cu_graph graph, unsigned long long) {
     if (const cu_result result = check_context()) return result;
     *exec = new cu_graph_exec_struct;
@@ -84,6 +101,7 @@ cu_result graph_exec_destroy(cu_graph_exec exec) {
 void fill_graph(nautilus_driver &table) {
     table.cuGraphCreate = graph_create;
     table.cuGraphAddKernelNode = graph_add_kernel_node;
+    table.cuGraphAddDependencies = graph_add_dependencies;
     table.cuGraphInstantiateWithFlags = graph_instantiate;
     table.cuGraphExecKernelNodeSetParams = graph_exec_kernel_node_set_params;
     table.cuGraphLaunch = graph_launch;

@@ -186,14 +186,19 @@ cu_kernel_node_params context_parameters(const nautilus_context *context, size_t
 static nautilus_status build_graph(nautilus_context *context) {
   const nautilus_model *model = context->model;
   const struct driver *driver = &model->place.driver;
+  static const cu_graph_edge programmatic = {CU_GRAPH_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_PROGRAMMATIC, {0}};
   char what[256];
   TRY_DRIVER(driver, cuGraphCreate(&context->graph, 0), "creating the graph");
   for (size_t i = 0; i < model->launch_count; i++) {
     void *pointer;
     cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
     snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel_of(context, i)->symbol);
-    TRY_DRIVER(driver, cuGraphAddKernelNode(&context->nodes[i], context->graph, i ? &context->nodes[i - 1] : NULL, i != 0, &parameters),
+    const cu_graph_node *before = i ? &context->nodes[i - 1] : NULL;
+    int is_dependent = before != NULL && (model->launches[i].flags & LAUNCH_DEPENDENT) != 0;
+    TRY_DRIVER(driver, cuGraphAddKernelNode(&context->nodes[i], context->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters),
                what);
+    if (is_dependent)
+      TRY_DRIVER(driver, cuGraphAddDependencies(context->graph, before, &context->nodes[i], &programmatic, 1), what);
   }
   TRY_DRIVER(driver, cuGraphInstantiateWithFlags(&context->exec, context->graph, 0), "instantiating the graph");
   return NAUTILUS_OK;

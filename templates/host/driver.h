@@ -114,6 +114,15 @@ typedef struct cu_kernel_node_params { /* CUDA_KERNEL_NODE_PARAMS_v2 */
   cu_context context; /* unused, 0 */
 } cu_kernel_node_params;
 
+typedef struct cu_graph_edge { /* CUgraphEdgeData */
+  unsigned char from_port;
+  unsigned char to_port;
+  unsigned char type;
+  unsigned char reserved[5];
+} cu_graph_edge;
+enum { CU_GRAPH_PORT_PROGRAMMATIC = 1 };       /* CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC */
+enum { CU_GRAPH_DEPENDENCY_PROGRAMMATIC = 1 }; /* CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC */
+
 typedef struct cu_launch_attribute { /* CUlaunchAttribute */
   unsigned int id;
   unsigned int pad;
@@ -134,7 +143,7 @@ typedef struct cu_launch_config { /* CUlaunchConfig */
 } cu_launch_config;
 
 /* Every driver function that the host code may call: X(member, symbol that dlsym asks for, parameters).
- * Symbols carry the version suffix that cuda.h's macros give them; the oldest driver that has them all is 12.0. */
+ * Symbols carry the version suffix that cuda.h's macros give them; the oldest driver that has them all is 12.3. */
 #define NAUTILUS_DRIVER_FUNCTIONS(X)                                                                                            \
   X(cuInit, "cuInit", (unsigned int flags))                                                                                     \
   X(cuDriverGetVersion, "cuDriverGetVersion", (int *version))                                                                   \
@@ -173,6 +182,8 @@ typedef struct cu_launch_config { /* CUlaunchConfig */
   X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2",                                                                            \
     (cu_graph_node *node, cu_graph graph, const cu_graph_node *dependencies, size_t dependency_count,                           \
      const cu_kernel_node_params *parameters))                                                                                  \
+  X(cuGraphAddDependencies, "cuGraphAddDependencies_v2",                                                                        \
+    (cu_graph graph, const cu_graph_node *from, const cu_graph_node *to, const cu_graph_edge *edges, size_t count))             \
   X(cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (cu_graph_exec *exec, cu_graph graph, unsigned long long flags))\
   X(cuGraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2",                                                        \
     (cu_graph_exec exec, cu_graph_node node, const cu_kernel_node_params *parameters))                                          \

@@ -32,7 +32,7 @@ nautilus_status driver_load_cuda(struct driver *driver, const char *needed) {
   /* NODELETE: the driver has threads and exit handlers of its own, which must not lose their code. */
   driver->handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (driver->handle == NULL)
-    return error_set(NAUTILUS_NO_DRIVER, "no CUDA driver was found (%s). %s Install the NVIDIA driver, CUDA 12.0 or newer.", dlerror(),
+    return error_set(NAUTILUS_NO_DRIVER, "no CUDA driver was found (%s). %s Install the NVIDIA driver, CUDA 12.3 or newer.", dlerror(),
                      needed);
   driver->api.bytes = sizeof driver->api;
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -40,7 +40,7 @@ nautilus_status driver_load_cuda(struct driver *driver, const char *needed) {
       continue;
     if (driver->api.cuDriverGetVersion != NULL)
       driver->api.cuDriverGetVersion(&version);
-    return error_set(NAUTILUS_NO_DRIVER, "the CUDA driver, version %d.%d, is too old: it has no %s. CUDA 12.0 or newer is needed.",
+    return error_set(NAUTILUS_NO_DRIVER, "the CUDA driver, version %d.%d, is too old: it has no %s. CUDA 12.3 or newer is needed.",
                      version / 1000, version % 1000 / 10, functions[i].symbol);
   }
   return NAUTILUS_OK;

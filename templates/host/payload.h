@@ -92,13 +92,16 @@ struct payload_map {
   uint32_t reserved;
 };
 
+/* The kernel waits for the one before it by itself: it may start when that one lets it (programmatic dependent launch). */
+enum { LAUNCH_DEPENDENT = 1 };
+
 struct payload_launch {
   uint32_t kernel; /* counted from the variant's first */
   uint32_t grid[3];
   uint32_t block[3];
   uint32_t shared_bytes;
   uint32_t word_first, word_count;
-  uint32_t flags; /* 0 so far */
+  uint32_t flags; /* LAUNCH_* */
   uint32_t reserved;
 };
 

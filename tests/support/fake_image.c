@@ -85,6 +85,7 @@ struct cu_function_struct {
 static struct cu_function_struct functions[4];
 
 struct cu_graph_node_struct {
+  int has_before;
   cu_function function;
   unsigned long long words[8];
 };
@@ -208,18 +209,30 @@ static cu_result fake_cuGraphCreate(cu_graph *graph, unsigned flags) {
 }
 static cu_result fake_cuGraphAddKernelNode(cu_graph_node *node, cu_graph graph, const cu_graph_node *dependencies, size_t count,
                           const cu_kernel_node_params *parameters) {
-  /* The host code makes chains: each node depends on the one before. */
-  if (count != (graph->count != 0) || (count && dependencies[0] != graph->nodes[graph->count - 1]) || graph->count == 64)
+  /* The host code makes chains: each node depends on the one before, by an edge that follows where it is programmatic. */
+  if ((count && dependencies[0] != graph->nodes[graph->count - 1]) || graph->count == 64)
     return CU_ERROR_INVALID_VALUE;
   *node = graph->nodes[graph->count++] = calloc(1, sizeof **node);
   set_node(*node, parameters);
+  (*node)->has_before = count != 0;
+  return CU_OK;
+}
+static cu_result fake_cuGraphAddDependencies(cu_graph graph, const cu_graph_node *from, const cu_graph_node *to, const cu_graph_edge *edges,
+                                             size_t count) {
+  if (count != 1 || graph->count < 2 || *from != graph->nodes[graph->count - 2] || *to != graph->nodes[graph->count - 1] ||
+      (*to)->has_before || edges->from_port != CU_GRAPH_PORT_PROGRAMMATIC || edges->type != CU_GRAPH_DEPENDENCY_PROGRAMMATIC)
+    return CU_ERROR_INVALID_VALUE;
+  (*to)->has_before = 1;
   return CU_OK;
 }
 static cu_result fake_cuGraphInstantiateWithFlags(cu_graph_exec *exec, cu_graph graph, unsigned long long flags) {
   *exec = calloc(1, sizeof **exec);
   (*exec)->graph = graph;
-  for (size_t i = 0; i < graph->count; i++)
+  for (size_t i = 0; i < graph->count; i++) {
     (*exec)->nodes[i] = *graph->nodes[i];
+    if (graph->nodes[i]->has_before != (i != 0))
+      return CU_ERROR_INVALID_VALUE;
+  }
   return flags ? CU_ERROR_INVALID_VALUE : CU_OK;
 }
 static cu_result fake_cuGraphExecKernelNodeSetParams(cu_graph_exec exec, cu_graph_node node, const cu_kernel_node_params *parameters) {

@@ -5,6 +5,7 @@
 
 extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(64) tiny_gather(const NAUTILUS_GRID_CONSTANT nautilus::Arguments<4, 2> arguments) {
   using namespace nautilus::device;
+  dependency_wait();
   const float *data = static_cast<const float *>(arguments.pointers[0]);
   const long long *indices = static_cast<const long long *>(arguments.pointers[1]);
   float *out = static_cast<float *>(arguments.pointers[2]);

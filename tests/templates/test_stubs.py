@@ -14,6 +14,7 @@ from nautilus_cli import resources
 from nautilus_cli.codegen import render
 from nautilus_cli.codegen.render import StubContext, environment
 from nautilus_cli.kernels.registry import families
+from nautilus_cli.toolchain.includes import IncludeScanner
 from tests.emulated.cases.families import representative
 
 STUBS = sorted(resources.kernel_stubs().glob("*.jinja"))
@@ -53,3 +54,11 @@ def test_equal_requests_are_one_kernel(family: str) -> None:
     assert first == second
     assert re.fullmatch(rf"{family}_[0-9a-f]{{16}}", first.symbol)
     assert first.text.count(first.symbol) > 3
+
+
+@pytest.mark.parametrize("family", families())
+def test_every_kernel_waits_for_the_one_before_it(family: str) -> None:
+    """The host lets kernels start early, and order is not transitive past one that does not wait."""
+    text = render(representative(family)).text
+    sources = [path.read_text() for path in IncludeScanner((resources.include(),)).closure(text) if path.parent.name == "kernels"]
+    assert any("device::dependency_wait();" in source for source in sources)

@@ -82,7 +82,7 @@ def test_the_emulator_does_not_stand_in_for_a_missing_gpu(tmp_path, host, image,
 def test_an_old_driver_is_named(gpu_library_path, fake_cuda, tmp_path):
     script = tmp_path / "script"
     script.write_text("{ local: cuGraphAddKernelNode_v2; };")
-    assert "the CUDA driver, version 13.0, is too old: it has no cuGraphAddKernelNode_v2. CUDA 12.0" in load(
+    assert "the CUDA driver, version 13.0, is too old: it has no cuGraphAddKernelNode_v2. CUDA 12.3" in load(
         gpu_library_path, fake_cuda(f"-Wl,--version-script={script}")
     )
 
