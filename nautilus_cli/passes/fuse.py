@@ -62,11 +62,9 @@ def fuse(graph: Graph) -> FusedGraph:
         if node not in clusters.of:
             _try_copy(clusters, node, copies)
     for node in flow.computing:
-        cluster = copies.get(node)
-        if node not in clusters.of:
-            cluster = clusters.start("pointwise", None, node)
-        if cluster is not None:
-            _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
+        begun = clusters.start("pointwise", None, node) if node not in clusters.of else copies.get(node)
+        if begun is not None:
+            _grow(clusters, begun, _same_elements(flow, begun, next(node.results()).type.elements))
     return FusedGraph(graph, groups_of(clusters))
 
 
