@@ -14,7 +14,7 @@ from nautilus_cli.codegen.names import identifier, index_name, member_constant, 
 from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import Symbolic
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram, Step
+from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram, Size, Step
 from nautilus_cli.ir.index_map import Axis, IndexMap
 from nautilus_cli.ir.types import BOOL, DType
 
@@ -69,6 +69,15 @@ class ConstantRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRow:
+    """A number among the kernel's arguments."""
+
+    type: str
+    name: str
+    number: NumberRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyRow:
     """A step that calls a device function."""
 
@@ -102,6 +111,7 @@ class FunctorRow:
     reads: tuple[ValueRow, ...]
     insides: tuple[ValueRow, ...]
     constants: tuple[ConstantRow, ...]
+    sizes: tuple[SizeRow, ...]
     applies: tuple[ApplyRow, ...]
     writes: tuple[WriteRow, ...]
     results: tuple[str, ...]
@@ -259,6 +269,11 @@ def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS
             )
             for number, step in enumerate(steps)
             if isinstance(step, Constant)
+        ),
+        sizes=tuple(
+            SizeRow(type=type_name(step.dtype), name=f"v{number}", number=scalars.row(step.value))
+            for number, step in enumerate(steps)
+            if isinstance(step, Size)
         ),
         applies=tuple(
             ApplyRow(

@@ -81,7 +81,20 @@ class Apply:
     dtype: DType
 
 
-Step = Parameter | Load | Inside | Constant | Apply
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A number known when the kernel is launched, converted to a compute type.
+
+    Attributes:
+        value: an expression of dimensions.
+        dtype: compute type.
+    """
+
+    value: int
+    dtype: DType
+
+
+Step = Parameter | Load | Inside | Constant | Size | Apply
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import is_symbolic, same
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +177,13 @@ def static_shape(shape: Shape, where: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Element type and shape, in ONNX order."""
+    """Element type and shape, in ONNX order; equal where they are for all sizes of their dimensions."""
 
     dtype: DType
     shape: Shape
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TensorType) and self.dtype == other.dtype and same(self.shape, other.shape)
 
     @property
     def static(self) -> tuple[int, ...]:

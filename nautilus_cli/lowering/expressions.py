@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Step, Store
+from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, physical
 from nautilus_cli.ir.types import BOOL, DType
@@ -88,7 +89,9 @@ class ExpressionBuilder:
         return value, index_map
 
     def constant(self, scalar: float | int | bool, dtype: DType) -> int:
-        """Return the step of a scalar."""
+        """Return the step of a scalar; of a size where that is known only when the kernel is launched."""
+        if is_symbolic(scalar):
+            return self._step(Size(scalar, dtype))  # type: ignore[arg-type]
         return self._step(scalar_constant(scalar, dtype))
 
     def apply(self, function: str, operands: tuple[int, ...], dtype: DType) -> int:
@@ -118,6 +121,8 @@ class ExpressionBuilder:
             scalar = uniform_scalar(value.constant)
             if scalar is not None:
                 return self.constant(scalar, value.type.dtype.compute)
+        if value.contents is not None and value.contents.size == 1:
+            return self.constant(value.contents.item(), value.type.dtype.compute)
         node = self._producers.get(value)
         if node is None or value.constant is not None:
             offset = compose(index_map, physical(value.type.static, value.order))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from nautilus_cli.ir.dims import maximum, same
 from nautilus_cli.ir.expression import Expression, Load, Reduction, RowProgram
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, permuted, regroup
@@ -50,7 +51,7 @@ def lower(lowering: Lowering) -> Lowered:
     by_element = ExpressionBuilder(group, slots, at_element)
     by_row = ExpressionBuilder(group, slots, at_row)
     for value in group.outputs:
-        if value.type.elements == rows * columns and value not in at_row:
+        if same(value.type.elements, rows * columns) and value not in at_row:
             by_element.store(value, element)
         else:
             by_row.store(value, row)
@@ -72,7 +73,7 @@ def _reduction(node: Node, result: Value, term: Expression, index: int, columns:
     builder = ExpressionBuilder(_NOTHING, Slots())
     combined = builder.parameter(index, dtype)
     if _spec(node).mean:
-        combined = builder.apply("div", (combined, builder.constant(max(1, columns), dtype)), dtype)
+        combined = builder.apply("div", (combined, builder.constant(maximum(1, columns), dtype)), dtype)
     return Reduction(_spec(node).combine, term, builder.expression((combined,)), dtype)
 
 
@@ -81,7 +82,7 @@ def _is_row_major(program: RowProgram) -> bool:
     maps: list[IndexMap] = []
     for expression in (*(r.term for r in program.reductions), program.column_epilogue):
         maps += [s.map for s in expression.steps if isinstance(s, Load)] + [s.map for s in expression.stores]
-    votes = [_last_stride(m, -1) == 1 for m in maps if _last_stride(m, -1) == 1 or _last_stride(m, 0) == 1]
+    votes = [same(_last_stride(m, -1), 1) for m in maps if same(_last_stride(m, -1), 1) or same(_last_stride(m, 0), 1)]
     return not votes or 2 * sum(votes) >= len(votes)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
@@ -45,4 +46,4 @@ def _order(node: Node, inputs: tuple[Value | None, ...], value: Value) -> tuple[
         return (0, *range(2, rank), 1) if lowering.family in CHANNELS_LAST_FAMILIES else None
     if is_movement(node):
         return None
-    return next((v.order for v in inputs if v is not None and v.order is not None and v.type.shape == value.type.shape), None)
+    return next((v.order for v in inputs if v is not None and v.order is not None and same(v.type.shape, value.type.shape)), None)

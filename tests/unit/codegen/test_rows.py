@@ -8,7 +8,7 @@ from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.codegen.rows import functor_row, problem_row, program_row, schedule_row
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import symbol
-from nautilus_cli.ir.expression import Apply, Expression, Reduction, RowProgram
+from nautilus_cli.ir.expression import Apply, Expression, Reduction, RowProgram, Size
 from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import F16, F32, I32, DType
 from tests.emulated.building import Steps
@@ -109,6 +109,12 @@ def test_sizes_that_are_not_known_are_arguments() -> None:
     assert Scalars((m,)).row(m) == NumberRow(form="LongScalar", numbers=(0, 1))
     with pytest.raises(InternalError, match="n is no argument"):
         Scalars((m,)).row(n)
+
+
+def test_a_size_in_an_expression_is_an_argument() -> None:
+    n = symbol("n", 1, 64)
+    row = functor_row("Finish", Expression((Size(n, F32),), (0,)), Scalars((n,)))
+    assert [(size.type, size.name, size.number.form, size.number.numbers) for size in row.sizes] == [("float", "v0", "Scalar", (0, 1))]
 
 
 def test_fields_that_have_no_text_are_refused() -> None:
