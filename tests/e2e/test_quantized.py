@@ -147,6 +147,8 @@ def products(s: Sketch) -> None:
         points = s.constant(rng.integers(0, 256, (n, -(-blocks // 2))).astype(np.uint8))
         for operands in ((b, scales), (b, scales, points)):
             s.node("Relu", contrib(s, "MatMulNBits", s.floats(3, k), *operands, K=k, N=n, bits=4, block_size=32))
+    table, scales = rng.integers(0, 256, (30, 24)).astype(np.uint8), (0.05 * (1 + rng.random((30, 3)))).astype(np.float32)
+    contrib(s, "GatherBlockQuantized", s.constant(table), s.integers(-30, 30, 4), s.constant(scales), block_size=16)
     codes = s.constant(rng.integers(-90, 90, (40, 9)).astype(np.int8))
     scale, point = s.constant((0.01 * (1 + rng.random(9))).astype(np.float32)), s.constant(np.full(9, 3, np.int8))
     s.node("Relu", contrib(s, "DynamicQuantizeMatMul", s.floats(2, 5, 40), codes, scale, point, s.floats(9)))
