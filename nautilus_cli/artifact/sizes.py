@@ -10,7 +10,7 @@ import struct
 from enum import IntEnum
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Atom, Maximum, Quotient, Symbol, Symbolic
+from nautilus_cli.ir.dims import Atom, Maximum, Named, Quotient, Symbol, Symbolic
 
 SIZE = struct.Struct("<2Iq")
 SYMBOL = struct.Struct("<2I3q")
@@ -80,6 +80,8 @@ class SizeTable:
                 return row if atom.divisor == 1 else self._row(Operation.DIVIDE, row, self.add(atom.divisor))
             case Quotient():
                 return self._row(Operation.DIVIDE, self.add(atom.dividend), self.add(atom.divisor))
+            case Named():
+                return self.add(atom.value)
             case Maximum():
                 first, *others = map(self.add, atom.operands)
                 for other in others:

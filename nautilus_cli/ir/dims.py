@@ -28,6 +28,9 @@ else:
 _MOST_STEPS = 64
 """Steps of a polynomial division before it is given up."""
 
+_MOST_RELAXED = 2
+"""Quotients and maxima of a sum up to which bounds are looked for that hold without one of them: each may bring others in."""
+
 _MOST_FACTORS = 24
 """Atoms of all terms together up to which closer bounds are looked for: what is expanded grows with their number."""
 
@@ -114,7 +117,23 @@ class Maximum:
         return f"max({', '.join(map(str, self.operands))})"
 
 
-Atom = Symbol | Quotient | Maximum
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """An expression that stands under a name, where written out it would be long; equal to itself only."""
+
+    name: str
+    value: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value."""
+        return lower(self.value), upper(self.value)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Atom = Symbol | Quotient | Maximum | Named
 Monomial = tuple[tuple[Atom, int], ...]
 """A product of powers, in the order of the atoms' text; the empty one is 1."""
 
@@ -300,6 +319,11 @@ def symbol(name: str, low: int, high: int, divisor: int = 1) -> int:
     return Symbolic.of({((Symbol(name, first, last, divisor), 1),): divisor})
 
 
+def named(name: str, value: int) -> int:
+    """Return VALUE under a name, which no two expressions share; a plain int as it is."""
+    return Symbolic.of({((Named(name, value), 1),): 1}) if isinstance(value, Symbolic) else value
+
+
 def lower(value: int) -> int:
     """Return a bound that VALUE is never below."""
     return value.low if isinstance(value, Symbolic) else value
@@ -372,6 +396,8 @@ def symbols(value: object) -> frozenset[Symbol]:
                 found |= symbols(atom.dividend) | symbols(atom.divisor)
             case Maximum():
                 found = found.union(*map(symbols, atom.operands))
+            case Named():
+                found |= symbols(atom.value)
     return frozenset(found)
 
 
@@ -401,6 +427,8 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
             return substitute(atom.dividend, sizes) // substitute(atom.divisor, sizes)
         case Maximum():
             return maximum(*(substitute(operand, sizes) for operand in atom.operands))
+        case Named():
+            return substitute(atom.value, sizes)
 
 
 def _terms(value: object) -> Iterable[tuple[Monomial, int]] | None:
@@ -431,6 +459,8 @@ def _bounds(terms: tuple[tuple[Monomial, int], ...]) -> tuple[int, int]:
         return low, high
     shifted_low, shifted_high = _sum_of_bounds(_shifted(terms).items(), _shifted_bounds)
     low, high = max(low, shifted_low), min(high, shifted_high)
+    if sum(not isinstance(atom, Symbol) for monomial, _ in varying for atom, _ in monomial) > _MOST_RELAXED:
+        return low, high
     for bound, divisor, is_lower in _relaxed(varying, dict(terms).get((), 0)):
         if is_lower:
             low = max(low, -(-lower(bound) // divisor))

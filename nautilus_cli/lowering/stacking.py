@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nautilus_cli.ir.dims import maximum, upper
+from nautilus_cli.ir.dims import maximum, named, upper
 from nautilus_cli.lowering.memory import Interval
 
 
@@ -19,11 +19,15 @@ def stack(intervals: Sequence[Interval], alignment: int) -> tuple[tuple[int, ...
     """
     offsets: list[int] = [0] * len(intervals)
     ends: list[int] = [0] * len(intervals)
+    lies_on: list[set[int]] = [set() for _ in intervals]  # what is below each, through what lies between too
     placed: list[int] = []
     for number in sorted(range(len(intervals)), key=lambda i: (-upper(intervals[i].bytes), intervals[i].first, i)):
         need = intervals[number]
-        below = [ends[i] for i in placed if intervals[i].first <= need.last and need.first <= intervals[i].last]
-        offsets[number] = maximum(0, *below)
+        below = [i for i in placed if intervals[i].first <= need.last and need.first <= intervals[i].last]
+        covered = set().union(*(lies_on[i] for i in below))
+        lies_on[number] = covered.union(below)
+        offsets[number] = named(f"offset{number}", maximum(0, *(ends[i] for i in below if i not in covered)))
         ends[number] = offsets[number] + -(-need.bytes // alignment) * alignment
         placed.append(number)
-    return tuple(offsets), maximum(0, *ends)
+    covered = set().union(*lies_on)
+    return tuple(offsets), maximum(0, *(ends[i] for i in placed if i not in covered))
