@@ -208,6 +208,8 @@ class Importer:
     def _constant(self, attributes: Mapping[str, AttributeProto], node: NodeProto, scope: Scope, version: int) -> Sequence[Value | None]:
         """Import a Constant: whatever its size, it is in memory already."""
         where = self._builder.place("Constant")
+        if node.input:
+            raise ModelError(f"has {len(node.input)} operands; the specification allows 0", where=where)
         operator = self._builder.operator("Constant")
         attrs = typed_attributes(operator, self._values(attributes, where), version, where)
         self._builder.infer(operator, attrs, (), 1)

@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.checks import operand, operand_count, required
+from nautilus_cli.ops.checks import operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.reduce import reduction
@@ -34,11 +34,8 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         raise ModelError("spatial is 0; only statistics of each channel are supported")
     channels = _channels(x.static)
     found = [operand(inference, index, name, FLOATS) for index, name in enumerate(("scale", "B", "input_mean", "input_var"), 1)]
-    for first, second, name in ((found[0], found[1], "B"), (found[2], found[3], "input_var")):
-        if first.dtype != second.dtype:
-            raise ModelError(
-                f"operand '{name}' has type {second.dtype}; the specification requires that of the operand before, {first.dtype}"
-            )
+    same_dtype(found[0], found[1], "B", "'scale'")
+    same_dtype(found[2], found[3], "input_var", "'input_mean'")
     for name, type_ in zip(("scale", "B", "input_mean", "input_var"), found, strict=True):
         if type_.static != (channels,):
             raise ModelError(f"operand '{name}' has shape {list(type_.static)}; the specification requires {[channels]}")

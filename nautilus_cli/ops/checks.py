@@ -51,14 +51,14 @@ def optional_operand(inference: Inference, index: int, name: str, allowed: Colle
     return found
 
 
-def same_dtype(first: TensorType, second: TensorType | None, name: str) -> None:
-    """Check that an operand has the element type of the first.
+def same_dtype(first: TensorType, second: TensorType | None, name: str, of: str = "the first operand") -> None:
+    """Check that an operand has the element type of the first, or of the one that OF names.
 
     Raises:
         ModelError: it has another.
     """
     if second is not None and second.dtype != first.dtype:
-        raise ModelError(f"operand '{name}' has type {second.dtype}; the specification requires that of the first operand, {first.dtype}")
+        raise ModelError(f"operand '{name}' has type {second.dtype}; the specification requires that of {of}, {first.dtype}")
 
 
 def shaped(found: TensorType | None, name: str, *allowed: tuple[int, ...]) -> None:

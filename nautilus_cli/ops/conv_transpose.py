@@ -102,7 +102,7 @@ def spread(attrs: ConvTransposeAttrs, x: tuple[int, ...], w: tuple[int, ...]) ->
             raise ModelError(f"pads is {list(pads)}, which leaves nothing of {list(whole)}")
         return replace(found, results=results)
     results = wanted[-rank:]  # some exporters write batch and channels as well
-    if len(results) != rank or min(results) < 1:
+    if len(wanted) not in (rank, rank + 2) or min(results) < 1:
         raise ModelError(f"output_shape is {list(wanted)} for {rank} spatial dimensions; the specification requires one positive size each")
     total = [max(0, n - r) for n, r in zip(whole, results, strict=True)]
     return replace(found, begin=tuple(t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total), results=results)

@@ -74,7 +74,8 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         found = operand(inference, index, name, INDICES if index < 3 else FLOATS)
         if found.elements != 1:
             raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
-        same_dtype(operand(inference, 0 if index < 3 else 3, name), found, name)
+        first = 0 if index < 3 else 3
+        same_dtype(operand(inference, first, _NAMES[first]), found, name, f"'{_NAMES[first]}'")
     dtype = dtype_from_onnx(inference.attrs.output_datatype)
     if dtype not in NUMERIC:
         raise ModelError(f"output_datatype is {dtype}; the specification allows {', '.join(d.name for d in NUMERIC)}")

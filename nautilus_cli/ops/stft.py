@@ -79,8 +79,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     step = operand(inference, 1, "frame_step", INDICES)
     same_dtype(signal, optional_operand(inference, 2, "window", FLOATS), "window")
     length = optional_operand(inference, 3, "frame_length", INDICES)
-    if length is not None and length.dtype != step.dtype:
-        raise ModelError(f"operand 'frame_length' has type {length.dtype}; the specification requires that of 'frame_step', {step.dtype}")
+    same_dtype(step, length, "frame_length", "'frame_step'")
     found = _plan(inference.attrs, inference.types, inference.constants)
     return (TensorType(signal.dtype, (signal.static[0], found.frames, found.outputs, 2)),)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import I32, I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count, optional_operand, required, shaped
+from nautilus_cli.ir.types import BF16, F16, F32, F64, I32, I64, TensorType
+from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count, optional_operand, required, same_dtype, shaped
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.conv_transpose import OPERATOR as CONV_TRANSPOSE
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
@@ -32,6 +32,9 @@ from nautilus_cli.ops.unique import UniqueAttrs
 from nautilus_cli.ops.wide import cast, reshape
 
 Operands = tuple[Value | None, ...]
+
+_MOVED = tuple(dtype for dtype in ALL if dtype != BF16)
+"""Types that operators of this domain move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class ConvTransposeWithDynamicPadsAttrs:
 def _infer_gather(inference: Inference) -> tuple[TensorType, ...]:
     """Indices may be of 32 bits."""
     operand_count(inference, 2, 2)
+    operand(inference, 0, "data", _MOVED)
     indices = operand(inference, 1, "indices", (I32, I64))
     types = (inference.types[0], TensorType(I64, indices.shape))
     return GATHER_ND.infer(replace(inference, types=types, attrs=GatherNDAttrs()))
@@ -112,6 +116,8 @@ def _modernised(attrs: ContribGridSampleAttrs) -> GridSampleAttrs:
 
 
 def _infer_sample(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 2, 2)
+    same_dtype(operand(inference, 0, "X", (F16, F32, F64)), operand(inference, 1, "Grid"), "Grid")
     return GRID_SAMPLE.infer(replace(inference, attrs=_modernised(inference.attrs)))
 
 
@@ -129,7 +135,7 @@ def _axis(constants: Any, rank: int) -> int:
 
 def _infer_expand(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 2)
-    x = operand(inference, 0, "X", ALL)
+    x = operand(inference, 0, "X", _MOVED)
     operand(inference, 1, "axis", (I32,))
     axis = _axis(inference.constants, len(x.shape))
     return (TensorType(x.dtype, (*x.static[:axis], 1, *x.static[axis:])),)

@@ -35,7 +35,9 @@ def _types(inference: Inference) -> tuple[TensorType, int]:
     shape = ranked(x, "X", 4)
     channels = shape[3] if attrs.channels_last else shape[1]
     for index, name in ((1, "gamma"), (2, "beta")):
-        shaped(operand(inference, index, name, _ALLOWED), name, (channels,))
+        vector = operand(inference, index, name, _ALLOWED)
+        same_dtype(operand(inference, 1, "gamma", _ALLOWED), vector, name, "'gamma'")
+        shaped(vector, name, (channels,))
     if attrs.groups < 1 or channels % attrs.groups:
         raise ModelError(f"groups is {attrs.groups} for {channels} channels; the specification requires a divisor")
     if attrs.activation not in (0, 1):
