@@ -37,6 +37,7 @@ from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
 from nautilus_cli.lowering.ranges import RangedChoice
+from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.stacking import stack
 from nautilus_cli.ops.copy import OPERATOR as COPY
@@ -86,12 +87,12 @@ def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]]) -> tu
     for group in fused.groups:
         if all(prod(v.type.static) == 0 for v in group.outputs):
             continue  # nothing to store: an empty tensor
-        found = _lower(group)
-        lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents)))
+        found, begins = rebased(_lower(group))
+        lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
     entries, weight_bytes = weights.layout()
     buffers, arena_bytes = _buffers(fused, lowered)
     places = _Places(fused, buffers, weights)
-    words = tuple((*(places.word(r) for r in one.referents), *map(_size_word, one.lowered.scalars)) for one in lowered)
+    words = tuple((*map(places.word, one.referents, one.begins), *map(_size_word, one.lowered.scalars)) for one in lowered)
     plans = []
     for target, choose in targets:
         kernels, numbers = _kernels(lowered, target, RangedChoice(choose))
@@ -134,11 +135,12 @@ def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple
 
 @dataclass(frozen=True, slots=True)
 class _LoweredGroup:
-    """A group, its kernel without a schedule, and what the kernel's pointers refer to, weights pooled."""
+    """A group, its kernel without a schedule, what the kernel's pointers refer to, weights pooled, and how many bytes into that."""
 
     group: Group
     lowered: Lowered
     referents: tuple[Referent, ...]
+    begins: tuple[int, ...]
 
 
 def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -> tuple[tuple[Kernel, ...], list[int]]:
@@ -279,16 +281,16 @@ class _Places:
     buffers: Mapping[Value, Buffer]
     weights: WeightPool
 
-    def word(self, referent: Referent) -> Word:
-        """Return the argument word of a referent."""
+    def word(self, referent: Referent, begin: int) -> Word:
+        """Return the argument word that points so many bytes into a referent."""
         if isinstance(referent, Status):
             return Word(kind="status")
         if isinstance(referent, PackedWeight):
-            return Word(kind="weights", value=self.weights.offset(referent))
+            return Word(kind="weights", value=self.weights.offset(referent) + begin)
         for kind, ports in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
             for index, (_, value) in enumerate(ports):
                 if value is referent:
-                    return Word(kind=kind, index=index)
+                    return Word(kind=kind, index=index, value=begin)
         if referent not in self.buffers:
             raise InternalError("a value that a kernel reads is stored nowhere", where=referent.tensor)
-        return Word(kind="arena", value=self.buffers[referent].offset)
+        return Word(kind="arena", value=self.buffers[referent].offset + begin)

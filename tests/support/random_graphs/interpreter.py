@@ -86,23 +86,24 @@ class Interpreter:
 
     def _space(self, number: int, word: Word) -> Space | None:
         if word.kind == "input":
-            return self.inputs[word.index]
+            return _behind(self.inputs[word.index], word.value)
         if word.kind == "output":
-            return self.outputs[word.index]
+            return _behind(self.outputs[word.index], word.value)
         if word.kind == "weights":
-            return self.weights.get(word.value)
+            begin = max((offset for offset in self.weights if offset <= word.value), default=None)
+            return None if begin is None else _behind(self.weights[begin], word.value - begin)
         if word.kind == "arena":
-            here = [b for b in self.plan.buffers if b.offset == word.value and b.first <= number <= b.last]
+            here = [b for b in self.plan.buffers if b.offset <= word.value < b.offset + max(b.bytes, 1) and b.first <= number <= b.last]
             alive = [b for b in here if b.bytes]
             if here and not alive:
                 return _empty(0)
             if len(alive) != 1:
                 raise InterpreterError(f"launch {number}: {len(alive)} buffers at {word.value}")
-            place = slice(word.value, word.value + alive[0].bytes)
+            place = slice(alive[0].offset, alive[0].offset + alive[0].bytes)
             if alive[0].first == number:
                 self.arena.bytes[place] = 0xFF
                 self.arena.written[place] = False
-            return Space(self.arena.bytes[place], self.arena.written[place], True)
+            return _behind(Space(self.arena.bytes[place], self.arena.written[place], True), word.value - alive[0].offset)
         return None
 
     def _check_buffers(self) -> None:
@@ -112,6 +113,11 @@ class Interpreter:
             for b in self.plan.buffers[number + 1 :]:
                 if a.first <= b.last and b.first <= a.last and a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes:
                     raise InterpreterError(f"buffers at {a.offset} and {b.offset} overlap while both are alive")
+
+
+def _behind(space: Space, begin: int) -> Space:
+    """What a pointer into a space reaches: a kernel that is given one touches nothing before it."""
+    return Space(space.bytes[begin:], space.written[begin:], space.is_writable) if begin else space
 
 
 def _empty(size: int) -> Space:
