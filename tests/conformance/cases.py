@@ -69,6 +69,7 @@ class Choice:
         suites: the suites.
         kind: `core`, `static` or `runtime` (kinds of core), `beyond`, or None for all.
         part: (N, of): the cases whose hash leaves N when divided by OF.
+        operators: those about one of these are chosen whatever their hash.
     """
 
     only: tuple[str, ...] = ()
@@ -79,11 +80,13 @@ class Choice:
 
     def has(self, case: Case) -> bool:
         """Whether a case is chosen."""
+        if case.suite not in self.suites:
+            return False
         if self.only and not any(fnmatchcase(case.name, pattern) for pattern in self.only):
             return False
         if self.kind is not None and self.kind not in kinds(case):
             return False
-        if case.operator in self.operators:
+        if not self.operators.isdisjoint(case.operator.split("+")):
             return True
         number, of = self.part
         return hash_of(case.key) % of == number

@@ -13,7 +13,7 @@ from pathlib import Path
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.targets import registry
 from nautilus_cli.toolchain.cache import Cache
-from tests.conformance import archive, cases, expectations, harness, report
+from tests.conformance import archive, cases, changes, expectations, harness, report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +67,13 @@ def _progress(text: str) -> None:
 
 
 def _choose(options: argparse.Namespace, known: Sequence[cases.Case]) -> list[cases.Case]:
-    choice = cases.Choice(only=tuple(options.only), suites=tuple(options.suite or cases.SUITES), kind=options.kind, part=(0, options.every))
+    choice = cases.Choice(
+        only=tuple(options.only),
+        suites=tuple(options.suite or cases.SUITES),
+        kind=options.kind,
+        part=(0, options.every),
+        operators=changes.operators_of(changes.changed_files(options.changed)) if options.changed else frozenset(),
+    )
     return [case for case in known if choice.has(case)]
 
 
@@ -90,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument("--core", dest="kind", action="store_const", const="core", help="short for --kind core")
     group.add_argument("--beyond", dest="kind", action="store_const", const="beyond", help="short for --kind beyond")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one case in N, chosen by a hash of its name")
+    parser.add_argument("--changed", metavar="COMMIT", help="with --every: also the cases of operators whose files differ from COMMIT")
     parser.add_argument("--target", default="emulated", help="emulated, or that of the GPU here, for example sm_90a")
     parser.add_argument("--archive", type=Path, metavar="FILE", help="take the cases from a file that export wrote")
     parser.add_argument("--libraries", action="store_true", help="export: with the library of each case, compiled for --target")

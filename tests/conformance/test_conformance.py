@@ -1,4 +1,4 @@
-"""A third of onnx's backend cases, chosen by hash, through every step of the compiler; `make conformance` runs them all."""
+"""A third of onnx's backend cases, chosen by hash, and those of operators whose files the last commit or the working tree changes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from nautilus_cli.targets import registry
 from nautilus_cli.toolchain.cache import Cache
 from tests.conformance import expectations, harness
 from tests.conformance.cases import Choice, load
+from tests.conformance.changes import changed_files, operators_of
 
 OF = 3
 
 
 @pytest.mark.slow
 def test_a_third_of_the_cases_goes_as_expected():
-    choice = Choice(part=(0, OF))
+    choice = Choice(part=(0, OF), operators=operators_of(changed_files("HEAD~1")))
     cases = [case for case in load() if choice.has(case)]
     run = harness.run(cases, registry.target("emulated"), store=Cache.default(), jobs=min(2, len(os.sched_getaffinity(0))))
     verdict = expectations.judge(run.outcomes, expectations.read())

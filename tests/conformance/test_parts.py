@@ -17,6 +17,7 @@ from nautilus_cli.codegen.render import Rendered
 from tests.conformance import archive, cases, command, expectations, workers
 from tests.conformance.building import UNIT_LEAST, UNIT_MOST, cut
 from tests.conformance.cases import Case, Choice, DataSet, core_kinds, kinds
+from tests.conformance.changes import changed_files, operators_of
 from tests.conformance.comparing import mismatch
 from tests.conformance.harness import Outcome
 
@@ -47,6 +48,17 @@ def test_parts_are_disjoint_and_whole(known):
     parts = [{case.key for case in known if Choice(part=(i, 3)).has(case)} for i in range(3)]
     assert set.union(*parts) == {case.key for case in known} and sum(map(len, parts)) == len(known)
     assert all(len(part) > len(known) / 4 for part in parts)
+
+
+def test_operators_of_changed_files_are_chosen_whatever_their_hash(known):
+    operators = operators_of(["nautilus_cli/ops/gemm.py", "nautilus_cli/ops/activations.py", "nautilus_cli/ops/checks.py", "README.md"])
+    assert "Gemm" in operators and "Relu" in operators and "MatMul" not in operators
+    part = Choice(part=(0, 10**9), operators=frozenset({"Gemm"}))
+    assert {case.operator for case in known if part.has(case)} == {"Gemm"}
+
+
+def test_a_commit_that_is_not_there_has_no_changes():
+    assert changed_files("--output=x") == changed_files("no such commit") == ()
 
 
 F32, BF16 = np.float32, ml_dtypes.bfloat16
