@@ -49,7 +49,7 @@ def show_verification(result: VerifyResult, as_json: bool) -> None:
 
     if result.groups:
         click.echo("\n" + _groups_table(result.groups))
-        click.echo(printable(result.fault.text if result.fault else f"every group matches {result.reference}"))
+        click.echo(printable(result.fault.text if result.fault else f"every group matches {result.groups_reference}"))
 
 
 def _groups_table(groups: Sequence[GroupResult]) -> str:

@@ -71,9 +71,11 @@ class PerNode:
     Attributes:
         groups: in the order in which they run.
         fault: where results begin to be wrong; None where nothing is.
+        reference: what the groups were compared with.
         notes: sentences for the user.
     """
 
     groups: tuple[GroupResult, ...]
     fault: Fault | None
+    reference: str
     notes: tuple[str, ...]

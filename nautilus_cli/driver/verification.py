@@ -48,6 +48,7 @@ class VerifyResult:
         notes: sentences for the user.
         cases: of a dataset; empty where there is none.
         groups: what each group of nodes stores, if that was asked for.
+        groups_reference: what that was compared with.
         fault: where results begin to be wrong, if that was asked for and they are.
     """
 
@@ -58,6 +59,7 @@ class VerifyResult:
     notes: tuple[str, ...] = ()
     cases: tuple[CaseResult, ...] = ()
     groups: tuple[GroupResult, ...] = ()
+    groups_reference: str = ""
     fault: Fault | None = None
 
 
@@ -82,9 +84,8 @@ def _require_one_source(options: VerifyOptions) -> None:
         "--save-inputs": options.save_inputs,
         "--save-outputs": options.save_outputs,
     }
-    if options.per_node and (options.dataset or options.golden):
-        option = "--dataset" if options.dataset else "--golden"
-        raise UsageError("each group is compared with onnxruntime, on one set of inputs", where="--per-node", hint=f"Leave out {option}.")
+    if options.per_node and options.dataset:
+        raise UsageError("each group is compared on one set of inputs", where="--per-node", hint="Leave out --dataset.")
     for option, value in given.items():
         if options.dataset is not None and value:
             raise UsageError("a dataset says what goes in and comes out", where=option, hint="Leave out this option, or --dataset.")
@@ -112,7 +113,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
     if options.per_node:
         from nautilus_cli.driver.per_node import per_node  # here: it builds, and any other comparison needs no compiler
 
-        groups = per_node(model, library, options, settings, is_match=found.is_match, progress=progress)
+        groups = per_node(model, library, options, settings, found=found, progress=progress)
     report.write({**found.to_data(), **(_groups_data(groups) if groups else {})}, report.report_path(options.library))
     if options.save_outputs is not None:
         archive.write(options.save_outputs, found.actual)
@@ -123,6 +124,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         report=report.report_path(options.library),
         notes=(*found.notes, *(groups.notes if groups else ())),
         groups=groups.groups if groups else (),
+        groups_reference=groups.reference if groups else "",
         fault=groups.fault if groups else None,
     )
 

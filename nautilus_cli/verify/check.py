@@ -20,6 +20,7 @@ from nautilus_cli.verify.conditioning import Progress, amplification
 from nautilus_cli.verify.inputs import DrawnInput, Range, check_arrays, check_given, draw, without_bound
 from nautilus_cli.verify.no_reference import NoReference
 from nautilus_cli.verify.report import InputSummary, Report
+from nautilus_cli.verify.simulation import simulate
 from nautilus_cli.verify.ties import ties
 
 Run = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
@@ -206,6 +207,17 @@ def oracle(model: Path | bytes, folder: Path | None = None) -> Reference:
 
     session = Oracle(model, folder)
     return Reference(name=session.name, run=lambda inputs: session.run({name: inputs[name] for name in session.inputs if name in inputs}))
+
+
+def truth(graph: Graph) -> Reference:
+    """Return a graph evaluated in float64 by the truths of its operators as a reference: for where there is no onnxruntime."""
+
+    def run(inputs: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        types = {name: value.type.dtype.numpy for name, value in graph.outputs}
+        with np.errstate(all="ignore"):
+            return {name: array.astype(types[name]) for name, array in simulate(graph, inputs).items()}
+
+    return Reference(name="its operators evaluated in float64", run=run)
 
 
 def golden(path: Path, graph: Graph) -> Reference:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,10 @@ from nautilus_cli import driver
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver import compilation, per_node
 from nautilus_cli.driver.verification import VerifyResult
+from nautilus_cli.frontend.load import load
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.lowering import planner
+from nautilus_cli.verify.simulation import simulate
 from tests.e2e.commands import Caller
 from tests.e2e.networks import model, port, saved
 
@@ -124,6 +127,41 @@ def test_every_group_of_a_network_matches(name: str, dtype: str, tmp_path: Path)
     assert all(group.comparisons for group in found.groups)
 
 
+def with_golden(proto: onnx.ModelProto, folder: Path, monkeypatch: pytest.MonkeyPatch, error: float = 0.0) -> VerifyResult:
+    """Verify against outputs in a file, without onnxruntime, each group against float64."""
+    path, library, x, y = saved(proto, folder / "model.onnx"), folder / "libmodel.so", folder / "x.npz", folder / "y.npz"
+    inputs = {"x": np.random.default_rng(5).standard_normal((4, 8)).astype(np.float32)}
+    expected = simulate(load(path).graph, inputs)["y"] + error
+    np.savez(x, **inputs)
+    np.savez(y, y=expected.astype(np.float32))
+    driver.compile(driver.CompileOptions(model=path, output=library, target="emulated", verify=False))
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.delitem(sys.modules, "nautilus_cli.verify.oracle", raising=False)
+    return driver.verify(driver.VerifyOptions(model=path, library=library, inputs=x, golden=y, per_node=True))
+
+
+def test_without_onnxruntime_groups_are_held_against_float64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = with_golden(layers(), tmp_path, monkeypatch)
+    assert found.fault is None
+    assert found.comparisons["y"].is_match
+    assert found.groups_reference == "its operators evaluated in float64"
+    assert [list(group.comparisons) for group in found.groups] == [["act0"], ["act1"], ["sum2"], ["y"]]
+
+
+def test_a_wrong_node_is_named_without_onnxruntime(tmp_path: Path, plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(lambda kernel: kernel.text.replace("math::sigmoid(", "math::tanh("))
+    fault = with_golden(layers(), tmp_path, monkeypatch).fault
+    assert fault is not None
+    assert (fault.cause, fault.group, fault.nodes) == ("node", 1, ("activation 1",))
+
+
+def test_a_file_of_other_outputs_is_told_from_a_wrong_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = with_golden(layers(), tmp_path, monkeypatch, error=0.1)
+    assert found.fault is None
+    assert not found.comparisons["y"].is_match
+    assert any("those in the file may be of another model or other inputs" in note for note in found.notes)
+
+
 def test_from_the_command_line(tmp_path: Path, nautilus: Caller) -> None:
     path, library = saved(layers(), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
     nautilus("compile", path, "-o", library, "--target", "emulated", "--no-verify").done()
@@ -131,4 +169,3 @@ def test_from_the_command_line(tmp_path: Path, nautilus: Caller) -> None:
     assert "product 0, bias 0, activation 0" in said
     assert said.splitlines()[-1].startswith("every group matches onnxruntime")
     assert "--dataset" in nautilus("verify", path, library, "--per-node", "--dataset", tmp_path).refused(2)
-    assert "--golden" in nautilus("verify", path, library, "--per-node", "--golden", "y.npz").refused(2)

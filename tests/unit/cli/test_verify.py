@@ -114,7 +114,7 @@ def per_node(**changes) -> SimpleNamespace:
         SimpleNamespace(family="row", kernel="row_2", operators=("ReduceMax",), nodes=("soft",), comparisons={}),
     )
     fault = SimpleNamespace(cause="fusion", group=0, tensor="h", nodes=("first", "act"), kernel="gemm_1", text="gemm_1 is wrong.")
-    return SimpleNamespace(**{**vars(verification()), "groups": groups, "fault": fault, **changes})
+    return SimpleNamespace(**{**vars(verification()), "groups": groups, "groups_reference": "onnxruntime 1.2.3", "fault": fault, **changes})
 
 
 def test_each_group_has_a_row(run: Run, answer) -> None:
