@@ -1,9 +1,10 @@
 """Compile, verify and time the benchmark models; a JSON line for each.
 
-Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [--packages] [--light] [NAME.EXPORTER.TYPE ...]
+Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [--packages] [--light] [--exports] [NAME.EXPORTER.TYPE ...]
 
 A name may be a prefix: `resnet50` takes both exporters and both types. Without names: the models of MODELS at batch 1. `--packages` takes
-the models that `models/fetch.py` has fetched, `--light` onnx's nine light models. On the emulated target the latency is left out, since it
+the models that `models/fetch.py` has fetched, `--light` onnx's nine light models, `--exports` the networks of
+`models/exports`. On the emulated target the latency is left out, since it
 would not be a speed.
 """
 
@@ -23,6 +24,7 @@ from typing import Any
 import onnx.backend.test
 
 from models import catalogue, fetch, weightless
+from models.exports import FOLDER as EXPORTS
 from nautilus_cli import driver, load
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.frontend.load import load as load_model
@@ -73,6 +75,13 @@ def light() -> Iterator[Case]:
     """Yield onnx's light models: real topologies whose weights are constant."""
     for path in sorted((Path(onnx.backend.test.__file__).parent / "data" / "light").glob("*.onnx")):
         yield Case(name=path.stem, source=path)
+
+
+def exports() -> Iterator[Case]:
+    """Yield the further exports: real structures of small widths."""
+    for name, model in catalogue.catalogue(EXPORTS).items():
+        for graph in model.graphs:
+            yield Case(name=f"{name}.{graph.exporter}", source=graph.path, model=model)
 
 
 def measure(case: Case, target: str | None, folder: Path) -> dict[str, Any]:
@@ -132,7 +141,9 @@ def chosen(options: argparse.Namespace) -> Iterator[Case]:
         yield from packages()
     if options.light:
         yield from light()
-    if options.names or not (options.packages or options.light):
+    if options.exports:
+        yield from exports()
+    if options.names or not (options.packages or options.light or options.exports):
         yield from cases(options.names)
 
 
@@ -144,6 +155,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--light", action="store_true")
+    parser.add_argument("--exports", action="store_true")
     options = parser.parse_args()
     found = device.driver()
     print(f"# driver {found.version}, {', '.join(d.name for d in found.devices) or found.problem}", flush=True)
