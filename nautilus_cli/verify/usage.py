@@ -57,6 +57,17 @@ _INDEX_OPERAND = {
     "OneHot": 0,
     "RoiAlign": 2,
 }
+_ROWS = {
+    **{
+        (f"com.microsoft::{op}", place): table
+        for op in ("EmbedLayerNormalization", "QEmbedLayerNormalization")
+        for place, table in ((0, 2), (1, 4))
+    },
+    ("com.microsoft::EmbedLayerNormalization", 8): 3,
+    ("com.microsoft::GatherBlockQuantized", 1): 0,
+}
+"""Operators and operands that say which rows of another operand are taken."""
+
 _RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
 _LENGTHS_OPERAND = 4
 _LOGICAL = frozenset({"And", "Or", "Xor", "Not"})
@@ -116,6 +127,9 @@ def _axis_size(node: Node, position: int) -> int | None:
         sequence = node.inputs[0]
         assert sequence is not None
         return sequence.type.static[getattr(node.attrs, "time_axis", 0)] + 1
+    if (node.op, position) in _ROWS:
+        table = node.inputs[_ROWS[node.op, position]]
+        return None if table is None else table.type.static[int(getattr(node.attrs, "gather_axis", 0))]
     if _INDEX_OPERAND.get(node.op) != position:
         return None
     if node.op == "OneHot":

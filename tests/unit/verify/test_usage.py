@@ -52,6 +52,19 @@ def test_the_smallest_table_rules():
     assert use_of(IDS, *nodes) == Indices(0, 6)
 
 
+def test_rows_of_tables_of_other_operands():
+    segments, positions, result = value(2, 3, dtype=I32), value(2, 3, dtype=I32), value(2, 3, 8)
+    operands = [IDS, segments, TABLE, value(9, 8), value(2, 8), value(8), value(8)]
+    for op in ("EmbedLayerNormalization", "QEmbedLayerNormalization"):
+        embedded = node(f"com.microsoft::{op}", operands, result)
+        assert (use_of(IDS, embedded), use_of(segments, embedded)) == (Indices(0, 49), Indices(0, 1))
+    placed = node("com.microsoft::EmbedLayerNormalization", [*operands, value(2, 3, dtype=I32), positions], result)
+    assert use_of(positions, placed) == Indices(0, 8)
+    for axis, high in ((0, 49), (1, 7)):
+        rows = node("com.microsoft::GatherBlockQuantized", [TABLE, IDS, value(50, 1)], result, gather_axis=axis)
+        assert use_of(IDS, rows) == Indices(0, high)
+
+
 def test_indices_are_followed_through_movement_and_integer_casts():
     narrow, flat, longer = value(2, 3, dtype=I32), value(6, dtype=I32), value(12, dtype=I32)
     nodes = [
