@@ -6,11 +6,32 @@ from collections.abc import Callable
 from random import Random
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, parser
 
 from tests.unit.frontend.models import BOOL, INT64, graph, model, node, output, tensor_input
 
 ODD_NUMBERS = (0, 1, -1, 2, 7, 31, 64, 127, 255, 2**31 - 1, -(2**31), 10**12, 2**63 - 1, -(2**63))
+
+
+CONTROL_FLOW = (
+    """<ir_version: 8, opset_import: ["" : 20]> g (float[2,3] x, float bound, int64 k) => (float[2,3] y, float[4,2,3] z, float[2,3] w) {
+        n = Constant <value_int = 4> () on = Constant <value: tensor = bool {1}> ()
+        y, z = Loop (n, on, x) <body = b (int64 i, bool c, float[2,3] a) => (bool c2, float[2,3] b, float[2,3] s) {
+            c2 = Identity(c) f = CastLike(i, a) b = Add(a, f) s = Mul(b, x) }>
+        w = Loop (n, on, x) <body = m (int64 i, bool c, float[2,3] a) => (bool c2, float[2,3] b) {
+            b = Add(a, a) r = ReduceMax <keepdims = 0> (b) c2 = Less(r, bound) }> }""",
+    """<ir_version: 8, opset_import: ["" : 20]> g (float[2] s0, float[5,2] x, int64 k) => (float[2] y, float[2,5] z, float[2] w) {
+        y, z = Scan <body = b (float[2] s, float[2] e) => (float[2] t, float[2] o) { t = Add(s, e) o = Tanh(t) },
+            num_scan_inputs = 1, scan_output_axes = [1], scan_input_directions = [1]> (s0, x)
+        zero = Constant <value_int = 0> () flag = Greater(k, zero)
+        w = If (flag) <then_branch = t () => (float[2] p) { p = Gather(x, k) }, else_branch = e () => (float[2] q) { q = Neg(s0) }> }""",
+    """<ir_version: 8, opset_import: ["" : 20]> g (float[2,6] x) => (float[2,6] y, int64 n) {
+        two = Constant <value_int = 2> () e = SequenceEmpty() s = SplitToSequence <axis = 1> (x, two)
+        t = SequenceInsert(s, x, two) u = SequenceErase(t, two)
+        m = SequenceMap <body = b (float[2,2] p) => (float[2,2] q) { q = Neg(p) }> (u)
+        o = Optional(m) h = OptionalGetElement(o) y = ConcatFromSequence <axis = 1> (h) n = SequenceLength(t) }""",
+)
+"""Loops, a branch at run time, sequences and optional values, in ONNX's text form."""
 
 
 def seeds() -> list[ModelProto]:
@@ -53,6 +74,7 @@ def seeds() -> list[ModelProto]:
         node("LayerNormalization", ["g", "scale"], ["y"]),
     ]
     return [
+        *map(parser.parse_model, CONTROL_FLOW),
         model(convolution, [x], [output("y")], weights, opset=11),
         model(shapes, [x], [output("y")], {"zero": np.array([0])}),
         model(
@@ -100,6 +122,7 @@ def mutated_fields(proto: ModelProto, random: Random) -> ModelProto:
 
 def _any_node(proto: ModelProto, random: Random) -> NodeProto | None:
     nodes = [*proto.graph.node, *(n for f in proto.functions for n in f.node)]
+    nodes += [inner for item in nodes for a in item.attribute if a.type == AttributeProto.GRAPH for inner in a.g.node]
     return random.choice(nodes) if nodes else None
 
 
@@ -114,6 +137,10 @@ def _change_operator(proto: ModelProto, random: Random) -> None:
             "Identity",
             "If",
             "Loop",
+            "Scan",
+            "SequenceAt",
+            "SequenceConstruct",
+            "Optional",
             "Constant",
             "Reshape",
             "Cast",
