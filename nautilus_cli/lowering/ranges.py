@@ -13,6 +13,9 @@ from nautilus_cli.ir.dims import Symbol, UndecidedError, symbols
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 
+OPEN_FAMILIES = frozenset({"conv", "depthwise", "gather", "gemm", "pointwise", "pool", "row"})
+"""Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
+
 _MOST_TRIED = 4096
 """Schedules of the search space that are tried where no chosen one is legal."""
 
@@ -41,6 +44,11 @@ class RangedChoice:
         dims = dimensions(problem)
         if not dims:
             return self._choose(family, problem, target)
+        if family.name not in OPEN_FAMILIES:
+            raise ModelError(
+                f"{family.name} kernels do not support open dimensions yet ({', '.join(d.name for d in dims)})",
+                hint="Give fixed sizes with --shape.",
+            )
         for schedule in self._candidates(family, problem, dims, target):
             if is_legal(family, problem, schedule, target):
                 return schedule

@@ -13,6 +13,7 @@ from nautilus_cli.ir.types import F32
 from nautilus_cli.kernels.gemm import Problem as Gemm
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.row import Problem as Row
+from nautilus_cli.kernels.top_k import Problem as TopK
 from nautilus_cli.lowering.memory import Interval
 from nautilus_cli.lowering.ranges import RangedChoice, dimensions, is_legal, representative
 from nautilus_cli.lowering.stacking import stack
@@ -49,7 +50,7 @@ def test_the_schedule_of_a_range_is_legal_at_every_size(name: str, problem: obje
 
 def test_a_range_that_no_schedule_serves_is_refused() -> None:
     class Never:
-        name = "never"
+        name = "row"
 
         def violations(self, problem, schedule, target):
             return ("no",)
@@ -60,8 +61,14 @@ def test_a_range_that_no_schedule_serves_is_refused() -> None:
         def schedules(self, problem, target):
             return iter([1, 2])
 
-    with pytest.raises(ModelError, match=r"no never kernel serves all sizes of n = 1\.\.64"):
+    with pytest.raises(ModelError, match=r"no row kernel serves all sizes of n = 1\.\.64"):
         RangedChoice(chosen)(Never(), Row(rows=N, columns=4, row_major=True), registry.target("sm_80"))
+
+
+def test_a_family_that_needs_numbers_is_refused() -> None:
+    problem = TopK(rows=N, columns=100, count=5, is_largest=True, value=F32)
+    with pytest.raises(ModelError, match=r"top_k kernels do not support open dimensions yet \(n\).*--shape"):
+        RangedChoice(chosen)(families()["top_k"], problem, registry.target("sm_80"))
 
 
 def test_representatives_promise_nothing_but_the_divisor() -> None:

@@ -1,0 +1,154 @@
+"""Networks of every family of kernels that takes sizes as arguments, compiled once and held against onnxruntime at many sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import nautilus_cli
+from nautilus_cli import driver
+from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.numerics import compare, derived
+from nautilus_cli.ops.evaluate import evaluate
+from nautilus_cli.runtime.model import EmulatorOptions
+from tests.e2e.networks import model
+
+Feeds = Callable[[np.random.Generator, Mapping[str, int]], dict[str, np.ndarray]]
+
+WIDTH, HEADS, VOCABULARY = 24, 3, 50
+
+
+class Sketch:
+    """Collects nodes and weights."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.weights: dict[str, np.ndarray] = {}
+        self.random = np.random.default_rng(3)
+
+    def node(self, op: str, *operands: str, **attributes: object) -> str:
+        self.nodes.append(helper.make_node(op, operands, [f"t{len(self.nodes)}"], **attributes))
+        return f"t{len(self.nodes) - 1}"
+
+    def weight(self, *shape: int) -> str:
+        return self.constant((self.random.standard_normal(shape) / np.sqrt(max(shape))).astype(np.float32))
+
+    def constant(self, array: object) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights[name] = np.asarray(array)
+        return name
+
+    def dim(self, tensor: str, axis: int) -> str:
+        """A dimension as exporters read it: Shape, Gather, Unsqueeze."""
+        number = self.node("Gather", self.node("Shape", tensor), self.constant(np.array(axis, np.int64)), axis=0)
+        return self.node("Unsqueeze", number, self.constant(np.array([0], np.int64)))
+
+    def shape(self, *pieces: str | int) -> str:
+        rows = [piece if isinstance(piece, str) else self.constant(np.array([piece], np.int64)) for piece in pieces]
+        return self.node("Concat", *rows, axis=0)
+
+
+def encoder() -> ModelProto:
+    """One layer of a text encoder: batch and sequence are open, and reshapes read them from shapes; the mask is additive."""
+    s = Sketch()
+    x = s.node("Gather", s.weight(VOCABULARY, WIDTH), "ids")
+    x = s.node("LayerNormalization", x, s.weight(WIDTH), s.weight(WIDTH), axis=-1)
+    batch, sequence = s.dim("ids", 0), s.dim("ids", 1)
+
+    def heads() -> str:
+        flat = s.node("Add", s.node("MatMul", x, s.weight(WIDTH, WIDTH)), s.weight(WIDTH))
+        cut = s.node("Reshape", flat, s.shape(batch, sequence, HEADS, WIDTH // HEADS))
+        return s.node("Transpose", cut, perm=[0, 2, 1, 3])
+
+    query, key, value = heads(), heads(), heads()
+    scores = s.node("MatMul", query, s.node("Transpose", key, perm=[0, 1, 3, 2]))
+    as_float = s.node("Cast", s.node("Unsqueeze", "mask", s.constant(np.array([1, 2], np.int64))), to=TensorProto.FLOAT)
+    penalty = s.node("Mul", s.node("Sub", s.constant(np.float32(1)), as_float), s.constant(np.float32(-100)))
+    attended = s.node("MatMul", s.node("Softmax", s.node("Add", scores, penalty), axis=-1), value)
+    joined = s.node("Reshape", s.node("Transpose", attended, perm=[0, 2, 1, 3]), s.shape(batch, -1, WIDTH))
+    y = s.node("Add", x, s.node("MatMul", joined, s.weight(WIDTH, WIDTH)))
+    pooled = s.node("ReduceMean", y, s.constant(np.array([1], np.int64)), keepdims=0)
+    s.nodes += [helper.make_node("Identity", [y], ["states"]), helper.make_node("Tanh", [pooled], ["pooled"])]
+    ids, mask = (helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "sequence"]) for n in ("ids", "mask"))
+    outputs = [
+        helper.make_tensor_value_info("states", TensorProto.FLOAT, ["batch", "sequence", WIDTH]),
+        helper.make_tensor_value_info("pooled", TensorProto.FLOAT, ["batch", WIDTH]),
+    ]
+    return model(s.nodes, [ids, mask], outputs, s.weights)
+
+
+def encoder_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    shape = sizes["batch"], sizes["sequence"]
+    mask = (random.random(shape) < 0.8).astype(np.int64)
+    mask[:, 0] = 1
+    return {"ids": random.integers(0, VOCABULARY, shape), "mask": mask}
+
+
+def images() -> ModelProto:
+    """Convolutions, whole, depthwise and of one pixel, with strides and padding, over images of open batch, height and width."""
+    s = Sketch()
+    x = s.node("Relu", s.node("Conv", "x", s.weight(8, 3, 3, 3), s.weight(8), pads=[1, 1, 1, 1], strides=[2, 2]))
+    x = s.node("Conv", x, s.weight(8, 1, 5, 5), group=8, pads=[2, 2, 2, 2])
+    short = s.node("Conv", x, s.weight(12, 8, 1, 1), s.weight(12))
+    x = s.node("MaxPool", short, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1])
+    gate = s.node("Sigmoid", s.node("Conv", s.node("GlobalAveragePool", x), s.weight(12, 12, 1, 1)))
+    x = s.node("Add", s.node("Mul", x, gate), short)
+    x = s.node("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
+    rows = s.node("Reshape", x, s.shape(s.dim(x, 0), 12, -1))
+    x = s.node("MatMul", s.node("Transpose", rows, perm=[0, 2, 1]), s.weight(12, 5))
+    s.nodes.append(helper.make_node("Softmax", [x], ["y"], axis=-1))
+    return model(
+        s.nodes,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, "height", "width"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", None, 5])],
+        s.weights,
+    )
+
+
+def image_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    return {"x": random.standard_normal((sizes["batch"], 3, sizes["height"], sizes["width"])).astype(np.float32)}
+
+
+NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], list[dict[str, int]]]] = {
+    "encoder": (
+        encoder,
+        encoder_feeds,
+        {"batch": DimRange(1, 4), "sequence": DimRange(1, 40)},
+        [{"batch": b, "sequence": n} for b, n in ((1, 1), (4, 40), (3, 7), (2, 31), (1, 32), (4, 1))],
+    ),
+    "images": (
+        images,
+        image_feeds,
+        {"batch": DimRange(1, 3), "height": DimRange(4, 24), "width": DimRange(8, 32, 4)},
+        [{"batch": b, "height": h, "width": w} for b, h, w in ((1, 4, 8), (3, 24, 32), (2, 7, 12), (1, 23, 28), (3, 5, 8))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_one_library_at_many_sizes(name: str, tmp_path: Path) -> None:
+    make, feeds, dims, cases = NETWORKS[name]
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    onnx.save(make(), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims=dims, verify=False, jobs=1))
+    random = np.random.default_rng(11)
+    with nautilus_cli.load(output) as library:
+        for number, sizes in enumerate(cases):
+            inputs = feeds(random, sizes)
+            graph = load(path, shapes={n: a.shape for n, a in inputs.items()}).graph
+            expected = evaluate(graph, inputs)
+            library.configure_emulator(EmulatorOptions(order=("fifo", "reverse", "random")[number % 3], poison=True, lazy=bool(number % 2)))
+            found = library(inputs)
+            for output_name, truth in expected.items():
+                assert found[output_name].shape == truth.shape
+                scale = float(np.abs(truth).max())
+                result = compare(found[output_name], truth, derived(truth, terms=200, depth=12, scale=scale))
+                assert result.is_match, f"{output_name} at {sizes}: {result}"
+            used = library.model.workspace_bytes_for([a.shape for a in inputs.values()])
+            assert 0 < used <= library.info.workspace_bytes
