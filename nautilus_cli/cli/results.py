@@ -21,10 +21,17 @@ def show_notes(notes: Sequence[str], settings: Settings) -> None:
 
 
 def show_verification(result: VerifyResult, as_json: bool) -> None:
-    """Print the table of a verification; of a dataset the worst case of each output, then the cases that fail."""
+    """Print the table of a verification; of a dataset the worst case of each output, then the cases that fail; one for each target."""
     if as_json:
         click.echo(to_json(verification_data(result)))
         return
+    for found in (result, *result.more_targets):
+        if result.more_targets:
+            click.echo(printable(f"on {found.target}:"))
+        _show_target(found)
+
+
+def _show_target(result: VerifyResult) -> None:
     columns = ("output", "elements", "max abs", "max rel", "cosine", "NaN", "Inf", "rtol", "atol", "verdict")
     rows = [
         (
@@ -83,6 +90,8 @@ def verification_data(result: VerifyResult) -> dict[str, Any]:
         "outputs": _outputs_data(result.comparisons),
         "notes": result.notes,
     }
+    if result.more_targets:
+        data["more_targets"] = [verification_data(more) for more in result.more_targets]
     if result.cases:
         data["cases"] = [{"name": c.name, "match": c.is_match, "outputs": _outputs_data(c.comparisons)} for c in result.cases]
     if result.groups:
@@ -119,9 +128,16 @@ def require_match(result: VerifyResult) -> None:
     Raises:
         VerificationError: an output differs.
     """
+    for found in (result, *result.more_targets):
+        _require_match(found, f" on {found.target}" if result.more_targets else "")
+
+
+def _require_match(result: VerifyResult, place: str) -> None:
     failed = [name for name, found in result.comparisons.items() if not found.is_match]
     if failed:
-        count = f"{len(failed)} of {len(result.comparisons)} outputs differ by more than the tolerance from those of {result.reference}"
+        count = (
+            f"{len(failed)} of {len(result.comparisons)} outputs differ{place} by more than the tolerance from those of {result.reference}"
+        )
         raise VerificationError(f"{count}: {', '.join(failed)}.", hint="An element fails only if it exceeds both tolerances.")
     if result.fault:  # the outputs match all the same
         raise VerificationError(result.fault.text)

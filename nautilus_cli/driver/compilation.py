@@ -11,13 +11,14 @@ from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
+from nautilus_cli.driver.each_target import that_run, together
 from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.open_dimensions import open_dimensions, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
-from nautilus_cli.driver.selection import select_each, that_runs
+from nautilus_cli.driver.selection import select_each
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
-from nautilus_cli.frontend.load import load
+from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.plan import Plan
@@ -94,7 +95,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
     choices = [recorded_choice(store, s.target, gpu=s.gpu) for s in selections]
-    plans = plan_each(fused, zip(targets, choices, strict=True))
+    plans = plan_each(fused, zip(targets, choices, strict=True), fp32_mode=options.fp32_mode)
     require_within(plans[0], options.max_memory_bytes)  # memory is the same for all
     variants = [_built(target, plan, fused.graph, options, store, progress) for target, plan in zip(targets, plans, strict=True)]
 
@@ -105,6 +106,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         variants=variants,
         model_digest=bytes.fromhex(model.sha256),
         bindings=options.bindings,
+        fp32_mode=options.fp32_mode,
         tools=tool_versions(all(target.is_emulated for target in targets)),
         producer=__version__,
         weights=WeightsPlace(options.weights),
@@ -113,17 +115,12 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
 
     notes = [note for selection, choose in zip(selections, choices, strict=True) for note in (*selection.notes, *choose.notes)]
     verification = None
-    here = that_runs(selections)
-    if options.verify and here is not None:
-        place = "emulated" if here.target.is_emulated else "gpu"
-        with load_library(options.output, device=here.device, place=place) as library:
-            try:
-                if open_dimensions(model):
-                    verification = worst(verify_sampled(model, library, options, progress))
-                else:
-                    verification = verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output), progress)
-            except NoReference as error:
-                notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
+    here = that_run(selections)
+    if options.verify and here:
+        try:
+            verification = together([_verified(model, options, place, device, progress) for place, device in here])
+        except NoReference as error:
+            notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
     elif options.verify:
         names = " or ".join(target.name for target in targets)
         notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")
@@ -140,6 +137,14 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         notes=tuple(notes),
         verification=verification,
     )
+
+
+def _verified(model: LoadedModel, options: CompileOptions, place: str, device: int, progress: Progress) -> VerifyResult:
+    """Compare the library, as it runs in one place."""
+    with load_library(options.output, device=device, place=place) as library:
+        if open_dimensions(model):
+            return worst(verify_sampled(model, library, options, progress))
+        return verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output, device=device), progress)
 
 
 def _built(target: Target, plan: Plan, graph: Graph, options: CompileOptions, store: Cache, progress: Progress) -> Variant:

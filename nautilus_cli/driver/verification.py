@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.verify import archive, check, dataset, report
 
 
@@ -50,6 +50,8 @@ class VerifyResult:
         groups: what each group of nodes stores, if that was asked for.
         groups_reference: what that was compared with.
         fault: where results begin to be wrong, if that was asked for and they are.
+        verdict: what the verdict's file says.
+        more_targets: the same for other targets of the library that run here.
     """
 
     target: str
@@ -61,18 +63,33 @@ class VerifyResult:
     groups: tuple[GroupResult, ...] = ()
     groups_reference: str = ""
     fault: Fault | None = None
+    verdict: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    more_targets: tuple[VerifyResult, ...] = ()
 
 
 def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
     """Compare a library with onnxruntime on the model that it was compiled from; shapes and bindings are the library's own.
 
+    Where no place is asked for, every target of the library that runs here is compared, a GPU's first.
+
     Raises:
         NautilusError: the subclass says what failed. A mismatch is a result, not an error.
     """
     _require_one_source(options)
+    from nautilus_cli.driver.each_target import open_each, together
+
     progress("reading the model", 0, 1)
-    with load_library(options.library, device=options.device, place=options.place) as library:
-        return verify_loaded(origin(library, options.model), library, options, progress)
+    libraries, notes = open_each(options.library, options.device, options.place)
+    results = []
+    with ExitStack() as opened:
+        for library in libraries:
+            opened.enter_context(library)
+        model = origin(libraries[0], options.model)
+        for library in libraries:
+            results.append(verify_loaded(model, library, options, progress))
+            options = replace(options, save_inputs=None, save_outputs=None)
+    found = together(results)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def _require_one_source(options: VerifyOptions) -> None:
@@ -103,6 +120,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         atol=options.atol,
         constants=model.constants,
         folder=options.model.parent,
+        fp32_mode=library.manifest.get("fp32_mode", "ffma"),
     )
     if options.dataset is not None:
         return _verify_dataset(model, library, options, settings, options.dataset, progress)
@@ -114,19 +132,34 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         from nautilus_cli.driver.per_node import per_node  # here: it builds, and any other comparison needs no compiler
 
         groups = per_node(model, library, options, settings, found=found, progress=progress)
-    report.write({**found.to_data(), **(_groups_data(groups) if groups else {})}, report.report_path(options.library))
     if options.save_outputs is not None:
         archive.write(options.save_outputs, found.actual)
-    return VerifyResult(
+    result = VerifyResult(
         target=library.info.target,
         reference=found.reference,
         comparisons=found.comparisons,
         report=report.report_path(options.library),
+        verdict={"target": library.info.target, **found.to_data(), **(_groups_data(groups) if groups else {})},
         notes=(*found.notes, *(groups.notes if groups else ())),
         groups=groups.groups if groups else (),
         groups_reference=groups.reference if groups else "",
         fault=groups.fault if groups else None,
     )
+    write_verdict(result)
+    return result
+
+
+def write_verdict(result: VerifyResult) -> None:
+    """Write what was found beside the library.
+
+    Raises:
+        FileError: it cannot be written.
+    """
+    data = dict(result.verdict)
+    if result.more_targets:
+        data["more_targets"] = [dict(more.verdict) for more in result.more_targets]
+        data["match"] = all(verdict["match"] for verdict in (result.verdict, *data["more_targets"]))
+    report.write(data, result.report)
 
 
 def _groups_data(found: PerNode) -> dict[str, Any]:
@@ -166,16 +199,18 @@ def _verify_dataset(
         data.append({"case": case.name, **one.to_data()})
         notes.update(dict.fromkeys(f"{case.name}: {note}" for note in one.notes))
         references[one.reference] = None
-    path = report.report_path(options.library)
-    report.write({"schema": report.SCHEMA, "match": all(case.is_match for case in cases), "cases": data}, path)
-    return VerifyResult(
+    path, is_match = report.report_path(options.library), all(case.is_match for case in cases)
+    result = VerifyResult(
         target=library.info.target,
         reference=" and ".join(references),
         comparisons=_worst(cases),
         report=path,
+        verdict={"schema": report.SCHEMA, "target": library.info.target, "match": is_match, "cases": data},
         notes=tuple(notes),
         cases=tuple(cases),
     )
+    write_verdict(result)
+    return result
 
 
 def _worst(cases: Iterable[CaseResult]) -> dict[str, Comparison]:

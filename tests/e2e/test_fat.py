@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nautilus_cli
 from nautilus_cli.artifact import weights_file
+from nautilus_cli.driver import each_target
+from nautilus_cli.errors import DeviceError
 from nautilus_cli.runtime.library import held_targets
 from tests.e2e.commands import Caller
 from tests.e2e.networks import BATCH, WIDTH, perceptron, saved
@@ -46,6 +51,65 @@ def test_holds_each_target_and_one_copy_of_the_weights(library: Path, model: Pat
 def test_is_verified_on_what_runs_here(library: Path) -> None:
     verdict = json.loads(library.with_suffix(".verify.json").read_text())
     assert verdict["match"] is True
+
+
+def hide_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no library find a GPU, also where there is one."""
+    real = each_target.load_library
+
+    def load(path: Path, place: str = "automatic", **rest: Any) -> Any:
+        if place == "gpu":
+            raise DeviceError("no CUDA driver")
+        return real(path, place=place, **rest)
+
+    monkeypatch.setattr(each_target, "load_library", load)
+
+
+def test_verify_says_which_targets_it_cannot_run(library: Path, model: Path, nautilus: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU the emulated target is compared, and a note says what is not."""
+    hide_gpus(monkeypatch)
+    done = nautilus("verify", model, library).done()
+    assert "note: not verified on sm_80 or sm_90a: " in done.err
+    assert done.out.count(" ok\n") == 2
+
+
+@pytest.mark.parametrize("error", [0.0, 0.01])
+def test_every_target_that_runs_here_is_verified(
+    error: float, library: Path, model: Path, nautilus: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The emulator stands for a GPU, which may have an error of its own."""
+
+    class Gpu:
+        """The emulated target under another name."""
+
+        def __init__(self) -> None:
+            self._library = nautilus_cli.load(library, place="emulated")
+            self.info = replace(self._library.info, target="sm_90a")
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._library, name)
+
+        def __call__(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+            return {name: array + np.float32(error) for name, array in self._library(inputs).items()}
+
+        def __enter__(self) -> Gpu:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self._library.close()
+
+    real = each_target.load_library
+    monkeypatch.setattr(each_target, "load_library", lambda path, place, **rest: Gpu() if place == "gpu" else real(path, place=place))
+    done = nautilus("verify", model, library)
+    assert [line for line in done.out.splitlines() if line.startswith("on ")] == ["on sm_90a:", "on emulated:"]
+    assert done.code == (6 if error else 0)
+    assert ("2 of 2 outputs differ on sm_90a by more" in done.err) == bool(error)
+    verdict = json.loads(library.with_suffix(".verify.json").read_text())
+    assert verdict["match"] is not bool(error)
+    assert verdict["target"] == "sm_90a"
+    assert [(more["target"], more["match"]) for more in verdict["more_targets"]] == [("emulated", True)]
+    data = json.loads(nautilus("verify", model, library, "--json").out)
+    assert [more["target"] for more in data["more_targets"]] == ["emulated"]
 
 
 def test_the_emulator_runs_when_asked(library: Path, model: Path, nautilus: Caller) -> None:

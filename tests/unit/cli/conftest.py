@@ -64,7 +64,9 @@ def failing(**changes: Any) -> SimpleNamespace:
 
 def verification(**comparisons: Any) -> SimpleNamespace:
     found = comparisons or {"y": comparison()}
-    return SimpleNamespace(target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=(), groups=(), fault=None)
+    return SimpleNamespace(
+        target="emulated", reference="onnxruntime 1.2.3", comparisons=found, notes=(), cases=(), groups=(), fault=None, more_targets=()
+    )
 
 
 def compiled_target(name: str) -> SimpleNamespace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nautilus_cli.driver.each_target import that_run
 from nautilus_cli.driver.selection import select, select_each, that_runs
 from nautilus_cli.errors import DeviceError, UsageError
 from nautilus_cli.toolchain import device
@@ -111,3 +112,17 @@ def test_without_a_device_the_emulator_runs_if_it_is_there():
     found = that_runs(select_each("sm_80,emulated"))
     assert found is not None and found.target.is_emulated
     assert that_runs(select_each("sm_80,sm_90a")) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "number", "ways"),
+    [
+        ("sm_80,sm_90a,emulated", None, (("gpu", 0), ("emulated", 0))),
+        ("sm_80,sm_90a,emulated", 1, (("gpu", 1), ("emulated", 0))),
+        ("sm_86,sm_120,emulated", None, (("emulated", 0),)),
+        ("sm_86,sm_120", None, ()),
+    ],
+)
+@pytest.mark.usefixtures("devices")
+def test_every_way_to_run_several(names: str, number: int | None, ways: tuple[tuple[str, int], ...]):
+    assert that_run(select_each(names, number)) == ways
