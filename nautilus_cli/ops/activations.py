@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.types import BOOL, F16, F32, F64, DType, TensorType
+from nautilus_cli.ir.types import BOOL, DType, TensorType
 from nautilus_cli.ops.checks import one_of
 from nautilus_cli.ops.element_types import FLOATS, SIGNED
 from nautilus_cli.ops.elementwise import erf_of
@@ -76,14 +76,6 @@ class SwishAttrs:
 
 
 @dataclass(frozen=True, slots=True)
-class ShrinkAttrs:
-    """Attributes of Shrink."""
-
-    bias: float = 0.0
-    lambd: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
 class IsInfAttrs:
     """Attributes of IsInf."""
 
@@ -114,10 +106,6 @@ def _is_inf(attrs: IsInfAttrs, x: np.ndarray) -> np.ndarray:
     negative = np.isneginf(x) if attrs.detect_negative else np.zeros(x.shape, bool)
     positive = np.isposinf(x) if attrs.detect_positive else np.zeros(x.shape, bool)
     return np.asarray(negative | positive)
-
-
-def _shrink(attrs: ShrinkAttrs, x: np.ndarray) -> np.ndarray:
-    return np.where(x < -attrs.lambd, x + attrs.bias, np.where(x > attrs.lambd, x - attrs.bias, x.dtype.type(0)))
 
 
 def _fields(attrs: Any, _: tuple[TensorType, ...]) -> tuple[float | int, ...]:
@@ -158,7 +146,6 @@ OPERATORS = (
         "ThresholdedRelu", "thresholded_relu", lambda a, x: np.where(x > a.alpha, x, x.dtype.type(0)), 22, 10, ThresholdedReluAttrs
     ),
     _activation("Swish", "swish", lambda a, x: x * _sigmoid(x * a.alpha), 24, 24, SwishAttrs),
-    _activation("Shrink", "shrink", _shrink, 9, 9, ShrinkAttrs, (F16, F32, F64)),
     pointwise(
         "Gelu",
         "gelu",

@@ -114,6 +114,8 @@ def _bounds() -> Iterator[Case]:
         yield case(f"clip_{dtype}", "Clip", [x, one, three])
         yield case(f"clip_turned_{dtype}", "Clip", [x, three, one])
         yield case(f"clip_below_{dtype}", "Clip", [x, one])
+    for dtype in (np.dtype(np.int8), np.dtype(np.uint8)):
+        yield case(f"shrink_{dtype}", "Shrink", [values(dtype)], bias=1.25, lambd=1.5)
     for dtype in FLOATS:
         for op in ("Sign", "Round", "Relu", "Reciprocal", "IsInf"):
             yield case(f"{op}_{dtype}", op, [values(dtype)])
