@@ -115,6 +115,7 @@ def write(
     tools: Mapping[str, str],
     producer: str,
     bindings: Mapping[str, str] = NO_BINDINGS,
+    fp32_mode: str = "ffma",
     weights: WeightsPlace = WeightsPlace.INTERNAL,
 ) -> Written:
     """Write a compiled model: the library OUTPUT, its manifest beside it, and its weights where they do not go into the library.
@@ -129,6 +130,7 @@ def write(
         tools: version of each tool, for the manifest.
         producer: version of Nautilus.
         bindings: text of the constant that replaces an input, by name.
+        fp32_mode: how products of f32 are multiplied.
         weights: where they go.
 
     Raises:
@@ -146,6 +148,7 @@ def write(
         weights_digest=weights_digest,
         tools=tools,
         bindings=bindings,
+        fp32_mode=fp32_mode,
         weights_file=outside.name if outside else "",
     )
     payload = payloads.build(

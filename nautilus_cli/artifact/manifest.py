@@ -128,6 +128,7 @@ def build(
     weights_digest: bytes,
     tools: Mapping[str, str],
     bindings: Mapping[str, str],
+    fp32_mode: str = "ffma",
     weights_file: str = "",
 ) -> bytes:
     """Return the manifest of a library as the bytes of its file.
@@ -139,12 +140,14 @@ def build(
         weights_digest: SHA-256 of the weights section.
         tools: version of each tool that had a part in it.
         bindings: text of the constant that replaces an input, by name; whoever compares with the model needs them.
+        fp32_mode: how products of f32 are multiplied; whoever compares needs it too.
         weights_file: name of the file beside the library that holds the weights; "" where the library itself does.
     """
     plan = variants[0].plan
     content = {
         **_target(variants[0]),
         "bindings": dict(bindings),
+        "fp32_mode": fp32_mode,
         "dimensions": [
             {"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in dimensions((plan.inputs, plan.outputs))
         ],

@@ -35,6 +35,13 @@ from nautilus_cli.cli.settings import Settings, common_options
     help="Where the weights go: into the library, or into a .safetensors file that must stay beside it; above 1 GiB, beside it."
     " [default: automatic]",
 )
+@click.option(
+    "--fp32-mode",
+    type=click.Choice(["ffma", "3xtf32", "tf32"]),
+    default="ffma",
+    help="How matrices of fp32 are multiplied: in fp32; on tensor cores, each number as the sum of two of tf32; or on tensor cores, rounded"
+    " to tf32. [default: ffma]",
+)
 @click.option("--save-temps", type=click.Path(path_type=Path), metavar="DIR", help="Keep kernel texts, images and compiler logs there.")
 @jobs_option
 @click.option(
@@ -55,6 +62,7 @@ def command(
     max_memory: int | None,
     dry_run: bool,
     weights: str,
+    fp32_mode: str,
     save_temps: Path | None,
     jobs: int | None,
     verify: bool,
@@ -71,7 +79,14 @@ def command(
 
     if dry_run:
         preview_options = driver.PreviewOptions(
-            model=model, target=target, shapes=shapes, bindings=bindings, outputs=outputs, max_memory_bytes=max_memory, device=device
+            model=model,
+            target=target,
+            shapes=shapes,
+            bindings=bindings,
+            outputs=outputs,
+            max_memory_bytes=max_memory,
+            device=device,
+            fp32_mode=fp32_mode,
         )
         with ProgressLine(settings) as progress:
             planned = driver.preview(preview_options, progress=progress)
@@ -93,6 +108,7 @@ def command(
         jobs=jobs,
         verify=verify,
         weights=weights,
+        fp32_mode=fp32_mode,
     )
     with ProgressLine(settings) as progress:
         result = driver.compile(options, progress=progress)

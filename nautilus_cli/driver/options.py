@@ -30,6 +30,8 @@ class CompileOptions:
         jobs: compilers at once; None for one a core.
         verify: compare with onnxruntime afterwards, where a target can run here.
         weights: `internal`: in the library; `external`: in a file beside it; `automatic`: beside it above 1 GiB.
+        fp32_mode: how products of f32 are multiplied: `ffma`: in f32; `3xtf32`: on tensor cores, each number as two of tf32; `tf32`: on
+            tensor cores, rounded.
     """
 
     model: Path
@@ -45,6 +47,7 @@ class CompileOptions:
     jobs: int | None = None
     verify: bool = True
     weights: str = "automatic"
+    fp32_mode: str = "ffma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

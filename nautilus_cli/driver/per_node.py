@@ -165,7 +165,7 @@ class _Bench:
 
     def _run(self, exposed: FusedGraph) -> tuple[dict[int, str], dict[str, np.ndarray]]:
         """Build a library and run it; return each group's kernel, and every stored tensor in ONNX order."""
-        planned = plan(exposed, self.target, self.choose)
+        planned = plan(exposed, self.target, self.choose, fp32_mode=self.settings.fp32_mode)
         kernels = [render(kernel.request) for kernel in planned.kernels]
         store = Cache.default()
         built = build(

@@ -30,6 +30,7 @@ class PreviewOptions:
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         max_memory_bytes: device memory that one context may need; None for any.
         device: number of the GPU whose target is the default; None for the first.
+        fp32_mode: how products of f32 are multiplied.
     """
 
     model: Path
@@ -39,6 +40,7 @@ class PreviewOptions:
     outputs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None
     device: int | None = None
+    fp32_mode: str = "ffma"
 
 
 def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResult:
@@ -54,7 +56,7 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
     choices = [recorded_choice(Cache.default(), s.target, gpu=s.gpu) for s in selections]
-    plans = plan_each(fused, zip((s.target for s in selections), choices, strict=True))
+    plans = plan_each(fused, zip((s.target for s in selections), choices, strict=True), fp32_mode=options.fp32_mode)
     first = plans[0]
     require_within(first, options.max_memory_bytes)
 

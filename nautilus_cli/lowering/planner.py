@@ -64,30 +64,32 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
 }
 
 
-def plan(fused: FusedGraph, target: Target, choose: Choose) -> Plan:
+def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str = "ffma") -> Plan:
     """Lower every group in order.
 
     Args:
         fused: the fused graph, with static shapes.
         target: what the kernels will run on.
         choose: picks the schedule of a problem.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
-    return plan_each(fused, ((target, choose),))[0]
+    return plan_each(fused, ((target, choose),), fp32_mode=fp32_mode)[0]
 
 
-def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]]) -> tuple[Plan, ...]:
+def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]], *, fp32_mode: str = "ffma") -> tuple[Plan, ...]:
     """Lower every group in order for several targets, which differ in schedules only: weights are packed once and lie at the same offsets.
 
     Args:
         fused: the fused graph, with static shapes.
         targets: what the kernels will run on, and what picks the schedule of a problem there.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
     weights = WeightPool()
     lowered: list[_LoweredGroup] = []
     for group in fused.groups:
         if all(prod(v.type.static) == 0 for v in group.outputs):
             continue  # nothing to store: an empty tensor
-        found, begins = rebased(_lower(group))
+        found, begins = rebased(_lower(group, fp32_mode))
         lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
     entries, weight_bytes = weights.layout()
     buffers, arena_bytes = _buffers(fused, lowered)
@@ -183,10 +185,10 @@ def _chosen(group: Group, lowered: Lowered, target: Target, choose: Choose) -> C
         raise
 
 
-def _lower(group: Group) -> Lowered:
+def _lower(group: Group, fp32_mode: str = "ffma") -> Lowered:
     """Lower one group; an error that names no place is given the group's nodes."""
     try:
-        return LOWERINGS[group.kind](Lowering(group))
+        return LOWERINGS[group.kind](Lowering(group, fp32_mode))
     except NautilusError as error:
         if error.where is None:
             error.where = ", ".join(_origin(group)) or None

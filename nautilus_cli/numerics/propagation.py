@@ -21,6 +21,7 @@ from math import isqrt, prod, sqrt
 from typing import Any
 
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.types import F32
 from nautilus_cli.numerics.tolerance import combine, function_deviation, step_deviation, sum_deviation
 
 _EXACT_NAMES = """
@@ -40,6 +41,12 @@ _AROUND_ONE_HALF = frozenset({"Sigmoid", "HardSigmoid"})
 
 Source: onnxruntime, core/mlas/lib/logistic.cpp.
 """
+
+_TENSOR_CORE_PRODUCTS = frozenset({"MatMul", "Gemm"})
+"""Operators whose f32 operands `--fp32-mode` concerns."""
+
+_TF32_DEVIATION = sqrt(2) * 2**-11 / sqrt(3)
+"""Of the error of a term whose two factors are rounded to the 11 bits of tf32, relative to the term."""
 
 _EXACT = frozenset(_EXACT_NAMES.split())
 _ARITHMETIC = frozenset(_ARITHMETIC_NAMES.split())
@@ -78,8 +85,12 @@ class Rounding:
 EXACT_STEP = Rounding(relative=0.0, summed=0.0)
 
 
-def estimate(graph: Graph) -> tuple[ErrorEstimate, ...]:
+def estimate(graph: Graph, *, fp32_mode: str = "ffma") -> tuple[ErrorEstimate, ...]:
     """Return the error expected of each graph output, in order. Inputs and constants are exact.
+
+    Args:
+        graph: the model.
+        fp32_mode: how products of f32 are multiplied; `tf32` rounds their operands.
 
     Raises:
         ModelError: a dimension is not bound.
@@ -91,15 +102,15 @@ def estimate(graph: Graph) -> tuple[ErrorEstimate, ...]:
         worst = max(operands, key=lambda e: e.deviation, default=exact)
         worst = replace(worst, absolute=max((e.absolute for e in operands), default=0.0))
         for result in node.results():
-            known[result] = _through(node, result, worst) if result.type.dtype.is_float and result.constant is None else exact
+            known[result] = _through(node, result, worst, fp32_mode) if result.type.dtype.is_float and result.constant is None else exact
     return tuple(known.get(value, exact) for _, value in graph.outputs)
 
 
-def _through(node: Node, result: Value, before: ErrorEstimate) -> ErrorEstimate:
+def _through(node: Node, result: Value, before: ErrorEstimate, fp32_mode: str) -> ErrorEstimate:
     """Return what an operator makes of its worst operand's error."""
     if _is_exact(node):
         return before
-    own = rounding(node, result)
+    own = rounding(node, result, fp32_mode=fp32_mode)
     steps = sequence_length(node)
     absolute = before.absolute if node.op in _CASTS else 0.0
     return ErrorEstimate(
@@ -110,7 +121,7 @@ def _through(node: Node, result: Value, before: ErrorEstimate) -> ErrorEstimate:
     )
 
 
-def rounding(node: Node, result: Value) -> Rounding:
+def rounding(node: Node, result: Value, *, fp32_mode: str = "ffma") -> Rounding:
     """Return what an operator adds to the error of RESULT, in one step of its sequence."""
     storage = result.type.dtype
     if _is_exact(node) or not storage.is_float:
@@ -118,7 +129,10 @@ def rounding(node: Node, result: Value) -> Rounding:
     relative = step_deviation(storage, terms=0)
     if node.op not in _ARITHMETIC and node.op not in _TERMS_WITHOUT_FUNCTION:
         relative = combine(relative, function_deviation(storage.compute))
-    return Rounding(relative=relative, summed=sum_deviation(storage, terms=terms_of(node, result)))
+    summed = sum_deviation(storage, terms=terms_of(node, result))
+    if fp32_mode == "tf32" and storage == F32 and node.op in _TENSOR_CORE_PRODUCTS:
+        summed = combine(summed, _TF32_DEVIATION)
+    return Rounding(relative=relative, summed=summed)
 
 
 def _is_exact(node: Node) -> bool:

@@ -62,6 +62,7 @@ class Settings:
         atol: absolute tolerance by output.
         constants: contents of inputs that the library has bound; the reference needs them.
         folder: where external data lies, of a model that is given as bytes.
+        fp32_mode: how the library multiplies f32.
     """
 
     inputs: Path | None = None
@@ -73,6 +74,7 @@ class Settings:
     atol: PerOutput = field(default_factory=dict)
     constants: Mapping[str, np.ndarray] = field(default_factory=dict)
     folder: Path | None = None
+    fp32_mode: str = "ffma"
 
 
 class Checker:
@@ -96,7 +98,7 @@ class Checker:
                 if name is not None and name not in self._names:
                     raise UsageError(f"there is no output {quoted(name)}", where=option, hint=nearest(name, self._names))
         self._run, self._settings = run, settings
-        self._estimates = dict(zip(self._names, estimate(graph), strict=True))
+        self._estimates = dict(zip(self._names, estimate(graph, fp32_mode=settings.fp32_mode), strict=True))
 
     def check(self, inputs: Mapping[str, DrawnInput], reference: Reference, *, seed: int | None = None) -> Report:
         """Run the library and the reference, and compare what comes out.
