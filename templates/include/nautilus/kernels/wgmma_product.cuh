@@ -85,8 +85,26 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
   const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads, in_group = lane % 4;
   const typename Sink::Row rows[2] = {sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4),
                                       sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4 + 8)};
+  constexpr int kChunks = kColumns / (8 * kGroup);
+  const auto column = [&](int chunk, int v) {
+    return first_column + chunk * 8 * kGroup + in_group % kGroup * 8 + in_group / kGroup * kTogether + v * kVector;
+  };
+  // Reads for a chunk are issued before the one ahead of it is finished: a store keeps the compiler from moving them.
+  typename Epilogue::template Inputs<kVector> inputs[2][2][kVectors];
+  const auto load = [&](int chunk) {
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kVectors; ++v) {
+        if (rows[half].is_inside && sink.has_column(arguments, column(chunk, v)))
+          inputs[chunk % 2][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
+      }
+    }
+  };
+  load(0);
   NAUTILUS_UNROLL
-  for (int chunk = 0; chunk < kColumns / (8 * kGroup); ++chunk) {
+  for (int chunk = 0; chunk < kChunks; ++chunk) {
+    if (chunk + 1 < kChunks) load(chunk + 1);
     float part[kGroup][4];
     NAUTILUS_UNROLL
     for (int i = 0; i < kGroup; ++i) {
@@ -94,28 +112,18 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
       for (int e = 0; e < 4; ++e) part[i][e] = sums[(chunk * kGroup + i) * 4 + e];
     }
     if constexpr (kGroup > 1) exchange_columns<kTogether, kGroup / 2>(part);
-    const int column = first_column + chunk * 8 * kGroup + in_group % kGroup * 8 + in_group / kGroup * kTogether;
-    typename Epilogue::template Inputs<kVector> inputs[2][kVectors];
     NAUTILUS_UNROLL
     for (int half = 0; half < 2; ++half) {
       NAUTILUS_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        if (rows[half].is_inside && sink.has_column(arguments, column + v * kVector))
-          inputs[half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column + v * kVector));
-      }
-    }
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (!rows[half].is_inside || !sink.has_column(arguments, column + v * kVector)) continue;
+        if (!rows[half].is_inside || !sink.has_column(arguments, column(chunk, v))) continue;
         Vector<float, kVector> values;
         NAUTILUS_UNROLL
         for (int e = 0; e < kVector; ++e) {
           const int held = v * kVector + e;
           values[e] = part[held / 2][2 * half + held % 2];
         }
-        Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column + v * kVector), inputs[half][v], values);
+        Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
       }
     }
   }
