@@ -14,7 +14,7 @@ from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.contents import as_constant, contents, readable
-from nautilus_cli.ops.folding import fold
+from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
 
@@ -60,6 +60,7 @@ class GraphBuilder:
         self.origin = origin
         self.most_bytes = MAX_TENSOR_BYTES
         self._fold_bytes = fold_bytes
+        self._fold_work = MAX_FOLD_WORK + 4 * fold_bytes
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
 
@@ -160,13 +161,19 @@ class GraphBuilder:
     def _fold(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
     ) -> tuple[np.ndarray, ...] | None:
-        """Return the results where they are constants, as far as memory for them is left."""
+        """Return the results where they are constants, as far as memory for them and time is left."""
         size = sum(type_.bytes for type_ in types)
         if is_symbolic(size) or size > self._fold_bytes:
             return None
+        steps = 0
+        if all(v is None or v.constant is not None for v in inputs):
+            steps = work(operator, [v for v in inputs if v is not None], types)
+            if steps > self._fold_work:
+                return None
         with ErrorPlace(self.place(operator.name)):
             constants = fold(operator, attrs, inputs, types)
         if constants is not None:
+            self._fold_work -= steps
             operands = [v.constant for v in inputs if v is not None and v.constant is not None]
             self._fold_bytes -= sum(c.nbytes for c in constants if not any(np.may_share_memory(c, a) for a in operands))
         return constants

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -22,6 +21,12 @@ MAX_REARRANGED_BYTES = 1 << 20
 
 MAX_PRODUCT_ELEMENTS = 1 << 30
 """A heavy operator of constants folds while result elements times elements of its largest operand stay below this (about a second)."""
+
+MAX_FOLD_WORK = 1 << 33
+"""Steps that all folding of a model may take beyond its size, some ten seconds: a loop could else fold a heavy operator again and again."""
+
+PRODUCTS = frozenset({"Attention", "Einsum", "GRU", "Gemm", "LSTM", "LinearAttention", "RNN"})
+"""Operators that are products, though no kernel has their name."""
 
 MAX_WIDENED_BYTES = 1 << 20
 """Weights of 8 bits that would take more than this as 32-bit integers stay: their product reads a quarter of the bytes."""
@@ -71,10 +76,23 @@ def _is_worth_it(operator: Operator, operands: Sequence[Value], results: Sequenc
         return False
     if operator.name == "Cast" and results[0].dtype == I32 and operands[0].type.dtype.bits == 8 and size > MAX_WIDENED_BYTES:
         return False
-    if isinstance(operator.lowering, Anchor):
-        largest = max((prod(v.type.static) for v in operands), default=0)
-        return sum(t.elements for t in results) * largest <= MAX_PRODUCT_ELEMENTS
-    return True
+    return not _is_heavy(operator) or work(operator, operands, results) <= MAX_PRODUCT_ELEMENTS
+
+
+def work(operator: Operator, operands: Sequence[Value], results: Sequence[TensorType]) -> int:
+    """Return about how many steps an evaluation takes: elements, and for a product elements of the result times those of an operand.
+
+    What only moves elements is bounded by the memory that it takes.
+    """
+    if operator.name in TYPE_ONLY or isinstance(operator.lowering, Movement):
+        return 0
+    made, read = sum(t.elements for t in results), [v.type.elements for v in operands]
+    return made * max(read, default=0) if _is_heavy(operator) else made + sum(read)
+
+
+def _is_heavy(operator: Operator) -> bool:
+    """Whether an operator may do more for an element than look at one of each operand."""
+    return isinstance(operator.lowering, Anchor) or operator.name in PRODUCTS
 
 
 def _is_rearranged(operator: Operator, found: Sequence[np.ndarray]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import InternalError, ModelError
+from nautilus_cli.ops import builder
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.folding import MAX_GROWTH_BYTES, MAX_REARRANGED_BYTES, MAX_WIDENED_BYTES
 from nautilus_cli.ops.registry import operators
@@ -88,3 +89,22 @@ def test_truth_that_disagrees_with_its_shape_rule_is_internal() -> None:
     b = GraphBuilder(known={"Abs": replace(wrong, evaluate=lambda *_: ())})
     with pytest.raises(InternalError, match="evaluates to 0 results"):
         b.node("Abs", [b.constant(np.zeros(2, np.float32))])
+
+
+def test_time_for_folding_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop of products of constants: what is beyond the time stays nodes."""
+    monkeypatch.setattr(builder, "MAX_FOLD_WORK", 10 * 32**4 - 4 * (1 << 17))
+    b = GraphBuilder(fold_bytes=1 << 17)
+    x = b.constant(np.eye(32, dtype=np.float32))
+    for _ in range(25):
+        x = b.node("MatMul", [x, x])
+    assert [n.op for n in b.nodes] == ["MatMul"] * 15
+    assert b.node("Reshape", [b.constant(np.zeros(4)), b.constant(np.array([2, 2]))]).constant is not None
+
+
+def test_a_product_of_constants_without_a_kernel_of_its_name_stays_a_node() -> None:
+    b = GraphBuilder()
+    q = b.constant(np.zeros((1, 1, 4096, 16), np.float32))
+    assert b.node("Attention", [q, q, q]).constant is None
+    small = b.constant(np.zeros((1, 1, 4, 16), np.float32))
+    assert b.node("Attention", [small, small, small]).constant is not None
