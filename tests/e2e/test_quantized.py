@@ -20,7 +20,7 @@ from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from tests.e2e.networks import model, port
-from tests.e2e.test_contrib import contrib, contrib_model
+from tests.e2e.test_contrib import bert, contrib, contrib_model
 from tests.e2e.test_indexing import ORDERS, Sketch
 
 SHAPE = (2, 3, 12, 12)
@@ -90,6 +90,51 @@ def test_agrees_with_onnxruntime(way: str, tmp_path: Path) -> None:
     assert compiled.verification.reference.startswith("onnxruntime")
     (compared,) = compiled.verification.comparisons.values()
     assert compared.is_match, str(compared)
+
+
+def recurrent() -> onnx.ModelProto:
+    """An LSTM and a product behind it."""
+    rng = np.random.default_rng(4)
+    shapes = {"w": (1, 64, 12), "r": (1, 64, 16), "b": (1, 128), "p": (16, 5)}
+    weights = {name: (rng.standard_normal(shape) / np.sqrt(shape[-1])).astype(np.float32) for name, shape in shapes.items()}
+    nodes = [
+        helper.make_node("LSTM", ["x", "w", "r", "b"], ["y", "h"], "layer", hidden_size=16),
+        helper.make_node("MatMul", ["h", "p"], ["z"], "product"),
+    ]
+    return model(nodes, [port("x", 6, 1, 12)], [port("y", 6, 1, 1, 16), port("z", 1, 1, 5)], weights, opset=17)
+
+
+def transformer() -> onnx.ModelProto:
+    sketch = Sketch()
+    bert(sketch)
+    found = contrib_model(sketch)
+    for result in found.graph.output:
+        result.type.tensor_type.elem_type = TensorProto.FLOAT  # the tools ask for one
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("build", "is_optimised", "expected"),
+    [(recurrent, False, "DynamicQuantizeLSTM"), (transformer, False, "QAttention"), (transformer, True, "DynamicQuantizeMatMul")],
+)
+def test_dynamic_networks_agree_with_onnxruntime(
+    build: Callable[[], onnx.ModelProto], is_optimised: bool, expected: str, tmp_path: Path
+) -> None:
+    source, path = tmp_path / "float.onnx", tmp_path / "quantised.onnx"
+    onnx.save(build(), source)
+    quantize_dynamic(source, path, weight_type=QuantType.QInt8, extra_options={"DefaultTensorType": TensorProto.FLOAT})
+    if is_optimised:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        options.optimized_model_filepath = str(tmp_path / "optimised.onnx")
+        onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        path = tmp_path / "optimised.onnx"
+    assert expected in {node.op_type for node in onnx.load(path).graph.node}
+    compiled = driver.compile(driver.CompileOptions(model=path, output=tmp_path / "libmodel.so", target="emulated"))
+    assert compiled.verification is not None, compiled.notes
+    for name, compared in compiled.verification.comparisons.items():
+        assert compared.is_match, f"{name}: {compared}"
 
 
 NARROW = {
