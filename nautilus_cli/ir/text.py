@@ -26,7 +26,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.graph import Graph, Node, Value
-from nautilus_cli.ir.types import DTYPES, DType, Shape, Sym, TensorType
+from nautilus_cli.ir.types import DTYPES, ML_DTYPES, DType, Shape, Sym, TensorType, dtype_of
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./:-]*")
 _TOKEN = re.compile(
@@ -37,7 +37,8 @@ _TOKEN = re.compile(
 
 def constant_key(array: np.ndarray) -> str:
     """Return the hash by which the text names an array: 16 hexadecimal digits of the SHA-256 of type, shape and bytes."""
-    digest = sha256(f"{array.dtype.str if array.dtype.name != 'bfloat16' else 'bf16'}{array.shape}".encode())
+    name = dtype_of(array).name
+    digest = sha256(f"{name if name in ML_DTYPES else array.dtype.str}{array.shape}".encode())  # theirs are all the same
     digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size and array.ndim else array.tobytes())
     return digest.hexdigest()[:16]
 
