@@ -1,4 +1,4 @@
-"""Networks of models/exports, from torch's two exporters and jax2onnx: compiled, run on the emulator and held against onnxruntime.
+"""Networks of models/exports, from torch's two exporters, jax2onnx and tf2onnx: compiled, run on the emulator and held against onnxruntime.
 
 A third of them, chosen by hash, is compiled each time, and all of them with `pytest --exports`; the others are checked for what they need.
 """
@@ -62,7 +62,7 @@ def test_it_will_compile(model: Model, graph: PackedGraph, tmp_path: Path) -> No
 def test_there_are_twenty_and_more() -> None:
     exporters = [graph.exporter for model in catalogue(FOLDER).values() for graph in model.graphs]
     assert exporters.count("dynamo") == exporters.count("torchscript") >= 10
-    assert exporters.count("jax2onnx") == 2
+    assert exporters.count("jax2onnx") == exporters.count("tf2onnx") == 2
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 1_000_000
     compiled = [export.id for export in EXPORTS if is_chosen(str(export.id))]
     assert len(EXPORTS) / 4 < len(compiled) < len(EXPORTS) / 2
@@ -74,5 +74,5 @@ def test_committed_graphs_are_whole(model: Model, graph: PackedGraph) -> None:
     proto = weightless.read(graph.path)
     onnx.checker.check_model(weightless.fill(graph.path))
     opset = next(entry.version for entry in proto.opset_import if entry.domain == "")
-    assert opset == {"dynamo": 18, "torchscript": 17, "jax2onnx": 23}[graph.exporter]
-    assert len(model.graphs) == (1 if graph.exporter == "jax2onnx" else 2)
+    assert opset == {"dynamo": 18, "torchscript": 17, "jax2onnx": 23, "tf2onnx": 18}[graph.exporter]
+    assert len(model.graphs) == (2 if graph.exporter in ("dynamo", "torchscript") else 1)
