@@ -37,15 +37,15 @@ static nautilus_status allocate_tables(nautilus_context *context) {
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   memset(arguments, 0, words * sizeof *context->arguments);
   context->arguments = arguments;
+  context->argument_words = words;
   context->argument_first = calloc(model->launch_count + 1, sizeof *context->argument_first);
   context->bound = calloc(model->port_count + 1, sizeof *context->bound);
   context->given = calloc(model->port_count + 1, sizeof *context->given);
   context->staging = calloc(model->port_count + 1, sizeof *context->staging);
   context->stale = calloc(model->launch_count + 1, sizeof *context->stale);
   context->is_stale = calloc(model->launch_count + 1, sizeof *context->is_stale);
-  context->nodes = calloc(model->launch_count + 1, sizeof *context->nodes);
   if (context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
-      context->staging == NULL || context->stale == NULL || context->is_stale == NULL || context->nodes == NULL)
+      context->staging == NULL || context->stale == NULL || context->is_stale == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   return NAUTILUS_OK;
 }
@@ -166,6 +166,7 @@ static nautilus_status fill_arguments(nautilus_context *context) {
       context_words(context, i)[j] = first_value(context, (size_t)model->launches[i].word_first + j);
     TRY(context_encode(context, i));
   }
+  context->argument_first[model->launch_count] = next;
   return NAUTILUS_OK;
 }
 
@@ -182,28 +183,6 @@ cu_kernel_node_params context_parameters(const nautilus_context *context, size_t
   return parameters;
 }
 
-/* A chain: launch after launch, in the plan's order. */
-static nautilus_status build_graph(nautilus_context *context) {
-  const nautilus_model *model = context->model;
-  const struct driver *driver = &model->place.driver;
-  static const cu_graph_edge programmatic = {CU_GRAPH_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_PROGRAMMATIC, {0}};
-  char what[256];
-  TRY_DRIVER(driver, cuGraphCreate(&context->graph, 0), "creating the graph");
-  for (size_t i = 0; i < model->launch_count; i++) {
-    void *pointer;
-    cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
-    snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel_of(context, i)->symbol);
-    const cu_graph_node *before = i ? &context->nodes[i - 1] : NULL;
-    int is_dependent = before != NULL && (model->launches[i].flags & LAUNCH_DEPENDENT) != 0;
-    TRY_DRIVER(driver, cuGraphAddKernelNode(&context->nodes[i], context->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters),
-               what);
-    if (is_dependent)
-      TRY_DRIVER(driver, cuGraphAddDependencies(context->graph, before, &context->nodes[i], &programmatic, 1), what);
-  }
-  TRY_DRIVER(driver, cuGraphInstantiateWithFlags(&context->exec, context->graph, 0), "instantiating the graph");
-  return NAUTILUS_OK;
-}
-
 static nautilus_status build(nautilus_context *context, const nautilus_context_options *options) {
   const struct driver *driver = &context->model->place.driver;
   TRY(allocate_tables(context));
@@ -218,9 +197,10 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     place_staging(context);
   }
   TRY(fill_arguments(context));
+  int is_open = shapes_are_open(context->model);
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH)
-    TRY(build_graph(context));
-  else
+    TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay));
+  if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open)
     TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
   TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "preparing a context");
   return NAUTILUS_OK;
@@ -232,10 +212,8 @@ static void dispose(nautilus_context *context) {
   if (api->cuCtxPushCurrent(context->model->primary) == CU_OK) {
     if (context->stream != NULL)
       api->cuStreamSynchronize(context->stream);
-    if (context->exec != NULL)
-      api->cuGraphExecDestroy(context->exec);
-    if (context->graph != NULL)
-      api->cuGraphDestroy(context->graph);
+    replay_dispose(context, &context->replay);
+    buckets_dispose(context);
     if (context->done != NULL)
       api->cuEventDestroy(context->done);
     if (context->staging_block != 0)
@@ -257,7 +235,6 @@ static void dispose(nautilus_context *context) {
   free(context->staging);
   free(context->stale);
   free(context->is_stale);
-  free(context->nodes);
   free(context);
 }
 
@@ -273,8 +250,7 @@ nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_co
   if (made == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   made->model = model;
-  /* A graph holds grids and sizes: where those change between runs, kernels are launched one by one. */
-  made->launch_mode = shapes_are_open(model) ? NAUTILUS_LAUNCH_STREAM : (nautilus_launch)chosen.launch;
+  made->launch_mode = (nautilus_launch)chosen.launch;
   nautilus_status status = model_enter(model);
   if (status == NAUTILUS_OK) {
     status = build(made, &chosen);
@@ -350,6 +326,8 @@ nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_
     if (context->staging_block != 0)
       place_staging(context);
     status = fill_arguments(context);
+    if (context->buckets != NULL)
+      buckets_select(context);
   }
   model_leave(context->model);
   return status;

@@ -2,7 +2,7 @@
 #ifndef NAUTILUS_HOST_CONTEXT_H
 #define NAUTILUS_HOST_CONTEXT_H
 
-#include "shapes.h"
+#include "replay.h"
 
 struct nautilus_context {
   nautilus_model *model;
@@ -20,19 +20,21 @@ struct nautilus_context {
   cu_pointer flag_device;
 
   unsigned long long *arguments; /* the argument blocks of all launches, one after another, each aligned to 64 bytes */
-  size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words */
+  size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words; then where the last one ends */
+  size_t argument_words;         /* of all */
   cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
   cu_pointer *given;             /* addresses that the caller passed to the call under way */
   uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
   size_t stale_count;
   uint8_t *is_stale;
 
-  cu_graph graph;
-  cu_graph_exec exec;
-  cu_graph_node *nodes; /* one a launch */
+  struct replay replay;   /* where all shapes are fixed */
+  struct bucket *buckets; /* where some are open: BUCKETS of them */
+  struct bucket *bucket;  /* that of the shapes to run */
+  uint64_t clock;
 
-  cu_event done;         /* stream mode: the end of the last run */
-  cu_stream last_stream; /* stream mode: where that run was enqueued */
+  cu_event done;         /* where runs are not all of one graph: the end of the last one */
+  cu_stream last_stream; /* where that run was enqueued */
   int has_run;
 };
 

@@ -29,7 +29,7 @@ static nautilus_status update_graph(nautilus_context *context) {
     void *pointer;
     TRY(context_encode(context, launch));
     cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
-    TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->exec, context->nodes[launch], &parameters),
+    TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->replay.exec, context->replay.nodes[launch], &parameters),
                "giving the graph new pointers");
     context->is_stale[launch] = 0;
     context->stale_count--;
@@ -37,17 +37,18 @@ static nautilus_status update_graph(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-/* Graph launches of one context are ordered by the driver; here an event orders them. */
-static nautilus_status launch_each(nautilus_context *context, cu_stream stream) {
-  const nautilus_model *model = context->model;
-  const struct driver *driver = &model->place.driver;
-  if (context->has_run && context->last_stream != stream)
-    TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
+static nautilus_status encode_stale(nautilus_context *context) {
   for (; context->stale_count > 0; context->stale_count--) {
     uint32_t stale = context->stale[context->stale_count - 1];
     TRY(context_encode(context, stale));
     context->is_stale[stale] = 0;
   }
+  return NAUTILUS_OK;
+}
+
+static nautilus_status launch_each(nautilus_context *context, cu_stream stream) {
+  const nautilus_model *model = context->model;
+  const struct driver *driver = &model->place.driver;
   for (size_t i = 0; i < model->launch_count; i++) {
     const struct payload_launch *launch = &model->launches[i];
     void *pointer = context->arguments + context->argument_first[i];
@@ -57,6 +58,20 @@ static nautilus_status launch_each(nautilus_context *context, cu_stream stream) 
                               stream, &pointer, NULL),
                model->payload.strings + model->payload.kernels[model->place.variant->kernel_first + launch->kernel].symbol);
   }
+  return NAUTILUS_OK;
+}
+
+/* Launches of one graph are ordered by the driver; an event orders all others. */
+static nautilus_status launch_ordered(nautilus_context *context, cu_stream stream) {
+  const struct driver *driver = &context->model->place.driver;
+  int is_done = 0;
+  if (context->has_run && context->last_stream != stream)
+    TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
+  TRY(encode_stale(context));
+  if (context->buckets != NULL)
+    TRY(buckets_launch(context, stream, &is_done));
+  if (!is_done)
+    TRY(launch_each(context, stream));
   TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
   context->last_stream = stream;
   context->has_run = 1;
@@ -64,10 +79,10 @@ static nautilus_status launch_each(nautilus_context *context, cu_stream stream) 
 }
 
 nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
-  if (context->launch_mode == NAUTILUS_LAUNCH_STREAM)
-    return launch_each(context, stream);
+  if (context->done != NULL)
+    return launch_ordered(context, stream);
   TRY(update_graph(context));
-  TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(context->exec, stream), "running the model");
+  TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(context->replay.exec, stream), "running the model");
   return NAUTILUS_OK;
 }
 

@@ -18,6 +18,7 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.runtime.library import Library
+from nautilus_cli.runtime.session import Session
 from tests.e2e.networks import perceptron
 
 SIZES = (1, 40, 2, 7, 31, 16, 3)
@@ -67,6 +68,30 @@ def test_every_size_in_any_order(built: tuple[Path, Path], library: Library) -> 
             scale = float(np.abs(expected[name]).max())
             result = compare(found[name], expected[name], derived(expected[name], terms=16, depth=5, scale=scale))
             assert result.is_match, f"{name} at {size}: {result}"
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
+def test_shapes_that_recur_give_the_same_bits(built: tuple[Path, Path], launch: str) -> None:
+    """Launches one by one, a graph of its own, one that had other shapes before, and one whose workspace moved."""
+    with nautilus_cli.load(built[1], launch=launch) as library:
+        first = {size: library(x=batch(size))["y"] for size in SIZES}
+        for _ in range(2):
+            for size in SIZES:
+                np.testing.assert_array_equal(library(x=batch(size))["y"], first[size])
+        for size in (*range(1, 25), *range(24, 0, -1), 40, 40, 40, 1, 1):  # more shapes than a context keeps graphs of
+            found = library(x=batch(size))["y"]
+            assert found.shape == (size, 4)
+            if size in first:
+                np.testing.assert_array_equal(found, first[size])
+        changed = library(x=batch(40) * 2)["y"]
+        assert not np.array_equal(changed, first[40])
+
+
+def test_time_of_a_shape(library: Library) -> None:
+    with Session(library) as session:
+        for size in (3, 40):
+            assert session.feed({"x": batch(size)})["y"].shape == (size, 4)
+            assert len(session.time(samples=2, runs=2, warmup=1).samples_us) == 2
 
 
 def test_small_inputs_use_little_memory(library: Library) -> None:

@@ -18,7 +18,8 @@
  * - The caller owns inputs, outputs, streams, and a workspace that it passed. Strings and shapes handed out belong to the model.
  * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
  *   several contexts of one model run concurrently.
- * - nautilus_run and nautilus_run_host allocate nothing.
+ * - nautilus_run and nautilus_run_host allocate nothing, except that of a model with open dimensions the second run with the same
+ *   shapes builds the graph that later ones replay.
  * - Device memory and streams are of the device's primary context, the one that the CUDA runtime and the frameworks use.
  * - All libraries export these same names: a program that uses two of them opens each with dlopen(..., RTLD_LOCAL) and asks dlsym.
  */
@@ -206,9 +207,10 @@ typedef struct nautilus_context_options {
 NAUTILUS_API nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_context_options *options,
                                                      nautilus_context **context);
 
-/* Sets the shapes of the inputs for the runs to come. A context of a model with open dimensions begins with their smallest sizes, and
- * launches kernel after kernel. Memory that larger shapes need is allocated here, and waits for the runs so far; a workspace that the
- * caller owns must suffice. After an error the context runs with the shapes that it had. */
+/* Sets the shapes of the inputs for the runs to come. A context of a model with open dimensions begins with their smallest sizes. The
+ * first run with new shapes launches kernel after kernel; the second one makes a graph of them, of which a context keeps the eight last
+ * used. Memory that larger shapes need is allocated here, and waits for the runs so far; a workspace that the caller owns must suffice.
+ * After an error the context runs with the shapes that it had. */
 NAUTILUS_API nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs);
 
 /* Waits for the context's own stream and frees it. Runs on the caller's streams must have ended. NULL is ignored. */
