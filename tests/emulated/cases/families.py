@@ -8,6 +8,7 @@ from nautilus_cli.kernels.base import KernelRequest
 
 _TYPICAL = {
     "pointwise": ("joins", 2),
+    "linear_recurrence": ("rules", 12),
     "row": ("layer_norms", 4),
     "gather": ("embeddings", 9),
     "scan": ("fused", 6),

@@ -1,8 +1,8 @@
 #include <nautilus/kernels/linear_recurrence.cuh>
 
-namespace linear_recurrence_0c64258758ff8a1f_ {
+namespace linear_recurrence_7b31bdae56adb083_ {
 using namespace nautilus;
-using Arguments = nautilus::Arguments<6, 0>;
+using Arguments = nautilus::Arguments<8, 0>;
 struct Problem {
   using Index = int;
   using Accumulate = float;
@@ -12,14 +12,14 @@ struct Problem {
   using Readers = Static<1>;
   using Keys = Static<7>;
   using Values = Static<8>;
-  static constexpr bool kIsGated = false;
-  static constexpr bool kIsDelta = false;
+  static constexpr bool kIsGated = true;
+  static constexpr bool kIsDelta = true;
 };
 
 struct Schedule {
-  static constexpr int kThreads = 8;
-  static constexpr int kKeyThreads = 1;
-  static constexpr int kVector = 1;
+  static constexpr int kThreads = 32;
+  static constexpr int kKeyThreads = 4;
+  static constexpr int kVector = 2;
 };
 
 struct Query {
@@ -121,13 +121,16 @@ struct Value {
 };
 
 struct Decay {
-  static constexpr int kLoads = 0;
+  using Load0 = Load<3, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<105>>>, Digits<Axis<Static<5>, Static<21>>>, Digits<Axis<Static<3>, Static<7>>>, Digits<Axis<Static<7>, Static<1>>>>>>;
+  static constexpr int kLoads = 1;
   template <int kWidth>
   struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
   };
   template <int kWidth, class A, class At>
   NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
     Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
     return inputs;
   }
   static constexpr int kStores = 0;
@@ -138,8 +141,9 @@ struct Decay {
     Vector<Result, kWidth> result{};
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
-      const float v0 = constant_f32(0x3f800000u);  // 0x1.0000000000000p+0
-      result[lane] = v0;
+      const float v0 = inputs.load0[lane];
+      const float v1 = math::exp(v0);
+      result[lane] = v1;
     }
     return result;
   }
@@ -150,24 +154,27 @@ struct Decay {
 };
 
 struct Beta {
-  static constexpr int kLoads = 0;
+  using Load0 = Load<4, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<15>>>, Digits<Axis<Static<5>, Static<3>>>, Digits<Axis<Static<3>, Static<1>>>>>>;
+  static constexpr int kLoads = 1;
   template <int kWidth>
   struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
   };
   template <int kWidth, class A, class At>
   NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
     Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
     return inputs;
   }
   static constexpr int kStores = 0;
-  static constexpr bool kIsPlainLoad = false;
+  static constexpr bool kIsPlainLoad = true;
   using Result = float;
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
     Vector<Result, kWidth> result{};
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
-      const float v0 = constant_f32(0x3f800000u);  // 0x1.0000000000000p+0
+      const float v0 = inputs.load0[lane];
       result[lane] = v0;
     }
     return result;
@@ -179,7 +186,7 @@ struct Beta {
 };
 
 struct First {
-  using Load0 = Load<3, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<168>>>, Digits<Axis<Static<3>, Static<56>>>, Digits<Axis<Static<7>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
+  using Load0 = Load<5, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<168>>>, Digits<Axis<Static<3>, Static<56>>>, Digits<Axis<Static<7>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
   static constexpr int kLoads = 1;
   template <int kWidth>
   struct Inputs {
@@ -220,7 +227,7 @@ struct Output {
     Inputs<kWidth> inputs;
     return inputs;
   }
-  using Store0 = Store<4, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<120>>>, Digits<Axis<Static<5>, Static<24>>>, Digits<Axis<Static<3>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
+  using Store0 = Store<6, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<120>>>, Digits<Axis<Static<5>, Static<24>>>, Digits<Axis<Static<3>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
@@ -252,7 +259,7 @@ struct Final {
     Inputs<kWidth> inputs;
     return inputs;
   }
-  using Store0 = Store<5, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<168>>>, Digits<Axis<Static<3>, Static<56>>>, Digits<Axis<Static<7>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
+  using Store0 = Store<7, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<168>>>, Digits<Axis<Static<3>, Static<56>>>, Digits<Axis<Static<7>, Static<8>>>, Digits<Axis<Static<8>, Static<1>>>>>>;
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
@@ -276,11 +283,11 @@ struct Final {
 
 
 using Parts = nautilus::kernels::LinearRecurrenceParts<Query, Key, Value, Decay, Beta, First, Output, Final>;
-}  // namespace linear_recurrence_0c64258758ff8a1f_
+}  // namespace linear_recurrence_7b31bdae56adb083_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(linear_recurrence_0c64258758ff8a1f_::Schedule::kThreads)
-linear_recurrence_0c64258758ff8a1f(const NAUTILUS_GRID_CONSTANT linear_recurrence_0c64258758ff8a1f_::Arguments arguments) {
-  using namespace linear_recurrence_0c64258758ff8a1f_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(linear_recurrence_7b31bdae56adb083_::Schedule::kThreads)
+linear_recurrence_7b31bdae56adb083(const NAUTILUS_GRID_CONSTANT linear_recurrence_7b31bdae56adb083_::Arguments arguments) {
+  using namespace linear_recurrence_7b31bdae56adb083_;
   nautilus::kernels::linear_recurrence<Problem, Schedule, Parts>(arguments);
 }
-NAUTILUS_EXPORT(linear_recurrence_0c64258758ff8a1f)
+NAUTILUS_EXPORT(linear_recurrence_7b31bdae56adb083)
