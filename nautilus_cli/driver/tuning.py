@@ -36,7 +36,7 @@ from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning import records, study
 from nautilus_cli.tuning.measurement import Measurement
 
-TUNED_FAMILIES = ("gemm",)
+TUNED_FAMILIES = ("gemm", "gemm_mma", "gemm_wgmma")
 """Families whose schedules are searched so far."""
 
 

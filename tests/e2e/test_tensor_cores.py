@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import nautilus_cli
 from tests.e2e.commands import Caller
@@ -23,21 +23,32 @@ def weights() -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-@pytest.fixture
-def library(weights: tuple[np.ndarray, np.ndarray], tmp_path: Path, nautilus: Caller) -> Path:
+def two_products(weights: tuple[np.ndarray, np.ndarray], dtype: int) -> ModelProto:
+    """Return y = relu(x w1) w2."""
     nodes = [
         helper.make_node("MatMul", ["x", "w1"], ["product"], "first"),
         helper.make_node("Relu", ["product"], ["hidden"], "activation"),
         helper.make_node("MatMul", ["hidden", "w2"], ["y"], "second"),
     ]
-    proto = model(
+    return model(
         nodes,
-        [port("x", ROWS, WIDTH, dtype=TensorProto.FLOAT16)],
-        [port("y", ROWS, RESULTS, dtype=TensorProto.FLOAT16)],
+        [port("x", ROWS, WIDTH, dtype=dtype)],
+        [port("y", ROWS, RESULTS, dtype=dtype)],
         {"w1": weights[0], "w2": weights[1]},
     )
+
+
+@pytest.fixture
+def library(weights: tuple[np.ndarray, np.ndarray], tmp_path: Path, nautilus: Caller) -> Path:
     path = tmp_path / "libmodel.so"
-    nautilus("compile", saved(proto, tmp_path / "model.onnx"), "-o", path, "--target", "emulated,sm_80,sm_90a").done()
+    nautilus(
+        "compile",
+        saved(two_products(weights, TensorProto.FLOAT16), tmp_path / "model.onnx"),
+        "-o",
+        path,
+        "--target",
+        "emulated,sm_80,sm_90a",
+    ).done()
     return path
 
 
@@ -57,3 +68,21 @@ def test_maps_follow_the_pointers(library: Path, weights: tuple[np.ndarray, np.n
             expected = hidden.astype(np.float64) @ weights[1].astype(np.float64)
             result = loaded(x=x)["y"]
             assert np.linalg.norm(result.astype(np.float64) - expected) < 2**-10 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "families"),
+    [("ffma", ["gemm"] * 2), ("3xtf32", ["gemm_mma"] * 2), ("tf32", ["gemm_wgmma"] * 2)],
+    ids=["ffma", "3xtf32", "tf32"],
+)
+def test_fp32_runs_on_tensor_cores_where_asked(
+    mode: str, families: list[str], weights: tuple[np.ndarray, np.ndarray], tmp_path: Path, nautilus: Caller
+) -> None:
+    """Each mode keeps the tolerance that is its own; rounding to tf32 would not keep that of fp32."""
+    proto = two_products(tuple(w.astype(np.float32) for w in weights), TensorProto.FLOAT)  # type: ignore[arg-type]
+    source, path = saved(proto, tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    nautilus("compile", source, "-o", path, "--target", "emulated", "--fp32-mode", mode).done()
+    found = json.loads(path.with_suffix(".json").read_text())
+    assert [kernel["family"] for kernel in found["kernels"]] == families
+    (output,) = json.loads(path.with_suffix(".verify.json").read_text())["outputs"]
+    assert output["tolerance"]["rtol"] > 1e-3 if mode == "tf32" else output["tolerance"]["rtol"] < 1e-4

@@ -184,6 +184,18 @@ def epilogues() -> Wanted:
             yield wgmma(p, f"{epilogue} pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
 
 
+def single() -> Wanted:
+    """Products of fp32: in fp32, as tf32, and as sums of two of tf32."""
+    for m, n, k in ((4096, 4096, 4096), (1024, 1024, 1024), (512, 3072, 768)):
+        yield Product(m=m, n=n, k=k, dtype="fp32"), "ffma", "gemm", None
+        p = Product(m=m, n=n, k=k, dtype="3xtf32")
+        yield p, "3xtf32 chosen", "gemm_mma", None
+        yield mma(p, "3xtf32 128x128x16", tile_m=128, tile_n=128, tile_k=16, warp_m=64, warp_n=32, stages=4, group_m=8)
+        yield mma(p, "3xtf32 64x64x32", tile_m=64, tile_n=64, tile_k=32, warp_m=32, warp_n=32, stages=4, group_m=8)
+        p = Product(m=m, n=n, k=k, dtype="tf32")
+        yield p, "tf32 chosen", "gemm_wgmma", None
+
+
 def variants() -> Wanted:
     """Types, layouts and epilogues at 4096³."""
     fields = {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2, "group_m": 8}
@@ -226,6 +238,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "first": first,
     "fit": fit,
     "large": large,
+    "single": single,
     "small": small,
     "variants": variants,
 }
