@@ -113,7 +113,8 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     )
     report.discard(report.report_path(options.output))
 
-    notes = [note for selection, choose in zip(selections, choices, strict=True) for note in (*selection.notes, *choose.notes)]
+    notes = [*model.notes]
+    notes += [note for selection, choose in zip(selections, choices, strict=True) for note in (*selection.notes, *choose.notes)]
     verification = None
     here = that_run(selections)
     if options.verify and here:

@@ -12,6 +12,7 @@ from onnx import IR_VERSION, ModelProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
 from nautilus_cli.frontend.declared_sizes import candidates, narrowed, solved
+from nautilus_cli.frontend.equal_dims import joined
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import Importer, import_graph
 from nautilus_cli.frontend.inputs import NO_DIMS, Inputs, resolve_inputs
@@ -40,6 +41,7 @@ class LoadedModel:
         nodes: number of ONNX nodes in its main graph.
         constants: contents of the inputs that the user bound; a reference run needs them.
         is_cut: whether its outputs are others than the file declares.
+        notes: sentences for the user.
     """
 
     graph: Graph
@@ -49,6 +51,7 @@ class LoadedModel:
     nodes: int
     constants: Mapping[str, np.ndarray]
     is_cut: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def load(
@@ -117,6 +120,22 @@ def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights:
         return graph
 
 
+def _with_equal_dims(
+    model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int
+) -> tuple[Inputs, Graph, tuple[str, ...]]:
+    """Import the graph; open dimensions that an operator needs equal become one. Return the inputs, the graph, and what was assumed."""
+    notes: list[str] = []
+    while True:
+        try:
+            return inputs, imported(model, inputs, external, weights, size_bytes), tuple(notes)
+        except UndecidedError as error:
+            found = joined(inputs, error)
+            if found is None:
+                raise
+            inputs, note = found
+            notes.append(note)
+
+
 def load_model(
     model: ModelProto,
     external: ExternalData,
@@ -149,7 +168,7 @@ def load_model(
     versions = checked_versions(model)
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
-    graph = imported(model, inputs, external, weights, size_bytes)
+    inputs, graph, notes = _with_equal_dims(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),
@@ -158,6 +177,7 @@ def load_model(
         nodes=len(model.graph.node),
         constants=inputs.constants,
         is_cut=is_cut,
+        notes=notes,
     )
 
 

@@ -125,3 +125,32 @@ def test_a_declaration_that_no_value_gives_is_no_help() -> None:
             [helper.make_tensor_value_info("y", TensorProto.FLOAT, [7])],
             two=np.array([2], np.int64),
         )
+
+
+def added(first: DimRange, second: DimRange) -> LoadedModel:
+    """The sum of two inputs whose dimensions have different names."""
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Add", ["a", "b"], ["y"])],
+            "g",
+            [tensor_input("a", "N", 3), tensor_input("b", None, 3)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        ),
+        opset_imports=[helper.make_opsetid("", 20)],
+        ir_version=9,
+    )
+    return load_model(model, ExternalData(Path()), "0", shapes={"a": (first, 3), "b": (second, 3)})
+
+
+def test_dimensions_that_must_be_equal_become_one() -> None:
+    found = added(DimRange(1, 64), DimRange(4, 128, 4))
+    (a, b), ((_, y),) = (v.type.static[0] for _, v in found.graph.inputs), found.graph.outputs
+    assert same(a, b) and same(a, y.type.static[0])
+    (one,) = symbols(a)
+    assert (one.name, one.low, one.high, one.divisor) == ("N", 4, 64, 4)
+    assert found.notes == ("node '#0 Add' (Add): dimensions N and b[0] must be equal; the library takes them as N.",)
+
+
+def test_dimensions_that_cannot_be_equal_are_refused() -> None:
+    with pytest.raises(ModelError, match=r"dimension N has no size in 70\.\.64|do not broadcast"):
+        added(DimRange(1, 64), DimRange(70, 128))

@@ -1,0 +1,49 @@
+"""Dimensions that must be equal: an operator needs it, though the model gives them different names, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import lcm
+
+from nautilus_cli.frontend.inputs import Inputs
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, symbol
+from nautilus_cli.ir.types import TensorType
+
+
+def joined(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:
+    """Return the inputs with two dimensions as one, where ERROR asks whether they are equal, and a note; None where it asks another thing.
+
+    The library then checks when it runs that the inputs agree.
+
+    Raises:
+        ModelError: no size is in both ranges.
+    """
+    pair = _pair(error)
+    if pair is None:
+        return None
+    kept, other = pair
+    one = symbol(kept.name, max(kept.low, other.low), min(kept.high, other.high), lcm(kept.divisor, other.divisor))
+    types = {name: _renamed(type_, {kept.name: one, other.name: one}) for name, type_ in inputs.types.items()}
+    where = f"{error.where}: " if error.where else ""
+    return replace(
+        inputs, types=types
+    ), f"{where}dimensions {kept.name} and {other.name} must be equal; the library takes them as {kept.name}."
+
+
+def _pair(error: UndecidedError) -> tuple[Symbol, Symbol] | None:
+    """Return two dimensions of which the error asks whether they are equal, themselves or times what both have."""
+    if error.relation != "equals":
+        return None
+    difference = error.left - error.right
+    if not isinstance(difference, Symbolic):
+        return None
+    match difference.terms:
+        case ((((Symbol() as a, 1),), m), (((Symbol() as b, 1),), n)) if m * b.divisor == -n * a.divisor:
+            return (a, b) if a.name < b.name else (b, a)
+    return None
+
+
+def _renamed(type_: TensorType, sizes: Mapping[str, int]) -> TensorType:
+    return TensorType(type_.dtype, bind(type_.static, sizes))
