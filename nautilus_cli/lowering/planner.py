@@ -125,12 +125,13 @@ def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple
         target: what the kernels would run on.
         choose: picks the schedule of a problem.
     """
+    ranged = RangedChoice(choose)
     for group in fused.groups:
         if all(prod(v.type.static) == 0 for v in group.outputs):
             continue
         try:
-            found = _lower(group)
-            _chosen(group, found, target, choose)
+            found, _ = rebased(_lower(group))
+            _chosen(group, found, target, ranged)
         except ModelError as error:
             yield group, error
 

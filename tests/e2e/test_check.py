@@ -12,6 +12,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from models import small
+from nautilus_cli import driver
+from nautilus_cli.ir.ranges import DimRange
 from tests.e2e import networks
 from tests.e2e.commands import Caller
 from tests.e2e.networks import perceptron, port, saved
@@ -77,6 +79,13 @@ def test_an_option_that_helps_is_named_and_helps(tmp_path: Path, nautilus: Calle
     assert outcome.code == MODEL
     assert "--shape x=1x8" in outcome.out
     nautilus("check", path, "--target", "emulated", "--shape", "x=1x8").done()
+
+
+def test_ranges_of_dimensions_are_checked(tmp_path: Path) -> None:
+    path = saved(perceptron(batch="batch"), tmp_path / "open.onnx")
+    result = driver.check(driver.CheckOptions(model=path, target="sm_90a,emulated", dims={"batch": DimRange(1, 64)}))
+    assert result.obstacles == ()
+    assert result.launches == 3
 
 
 @pytest.mark.parametrize(
