@@ -178,7 +178,7 @@ class Importer:
         if key == "Identity" and len(entities) == 1 and entities[0] is not None and not attributes:
             return entities
         if key in constructs() and version >= constructs()[key].since:
-            call = Occurrence(
+            occurrence = Occurrence(
                 node=node,
                 operands=entities,
                 attributes=attributes,
@@ -189,17 +189,17 @@ class Importer:
                 host=self,
             )
             with ErrorPlace(where):
-                return constructs()[key].build(call)
+                return constructs()[key].apply(occurrence)
         inputs = tuple(scope.read(name, where) for name in node.input)
         if key == "Constant":
             return self._constant(attributes, node, scope, version)
         if key in self._known and (not is_default(node.domain) or version >= self._known[key].since):
-            call_ = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
-            return self._apply(call_, version, where)
+            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            return self._apply(call, version, where)
         if key in VARIANTS:
-            call_ = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
+            call = Call(op=key, inputs=inputs, attributes=self._values(attributes, where), outputs=self._wanted(node, scope, key))
             with ErrorPlace(where):
-                result = modernised(self._builder, call_, version)
+                result = modernised(self._builder, call, version)
             return self._apply(result, version, where) if isinstance(result, Call) else result
         if key in self._known:
             return self._convert(node, inputs, attributes, scope, version, origin)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import AttributeProto, NodeProto
 
-from nautilus_cli.errors import ModelError
+from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.frontend.entities import Entity, TensorSequence, as_sequence, as_tensor
 from nautilus_cli.frontend.scope import Scope
 from nautilus_cli.frontend.subgraph import Host, Subgraph, subgraph
@@ -147,10 +147,23 @@ class Construct:
         name: its ONNX name.
         build: from a node to what its results stand for.
         source: where its meaning is specified.
+        attributes: names of those that it has, in any opset.
         since: the first opset version that has it.
     """
 
     name: str
     build: Callable[[Occurrence], Sequence[Entity | None]]
     source: str
+    attributes: tuple[str, ...] = ()
     since: int = 1
+
+    def apply(self, call: Occurrence) -> Sequence[Entity | None]:
+        """Return what a node's results stand for.
+
+        Raises:
+            ModelError: the node is not what the specification allows, or cannot be settled at compile time.
+        """
+        unknown = next((name for name in call.attributes if name not in self.attributes), None)
+        if unknown is not None:
+            raise call.error(f"attribute {quoted(unknown)} is not supported", nearest(unknown, self.attributes))
+        return self.build(call)

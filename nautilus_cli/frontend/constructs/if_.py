@@ -50,4 +50,4 @@ def _both(call: Occurrence, condition: Value) -> Sequence[Entity | None]:
     ]
 
 
-CONSTRUCT = Construct(name="If", build=_build, source="ONNX 28, If-25")
+CONSTRUCT = Construct(name="If", build=_build, source="ONNX 28, If-25", attributes=BRANCHES)

@@ -219,4 +219,4 @@ def declared_element(graph: GraphProto, number: int) -> np.ndarray | None:
     return np.zeros((0, *(int(dim) for dim in declared.dims if isinstance(dim, int))), declared.dtype.numpy)
 
 
-CONSTRUCT = Construct(name="Loop", build=_build, source="ONNX 28, Loop-25")
+CONSTRUCT = Construct(name="Loop", build=_build, source="ONNX 28, Loop-25", attributes=("body",))

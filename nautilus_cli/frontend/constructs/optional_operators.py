@@ -37,10 +37,13 @@ def _get_element(call: Occurrence) -> Sequence[Entity | None]:
     return [found.content]
 
 
-_BUILDS: tuple[tuple[str, int, Callable[[Occurrence], Sequence[Entity | None]]], ...] = (
-    ("Optional", 15, _optional),
-    ("OptionalGetElement", 18, _get_element),
-    ("OptionalHasElement", 18, _has_element),
+_BUILDS: tuple[tuple[str, int, Callable[[Occurrence], Sequence[Entity | None]], tuple[str, ...]], ...] = (
+    ("Optional", 15, _optional, ("type",)),
+    ("OptionalGetElement", 18, _get_element, ()),
+    ("OptionalHasElement", 18, _has_element, ()),
 )
 
-CONSTRUCTS = tuple(Construct(name=name, build=build, source=f"ONNX 28, {name}-{version}", since=15) for name, version, build in _BUILDS)
+CONSTRUCTS = tuple(
+    Construct(name=name, build=build, source=f"ONNX 28, {name}-{version}", attributes=attributes, since=15)
+    for name, version, build, attributes in _BUILDS
+)

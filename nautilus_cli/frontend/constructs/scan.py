@@ -189,4 +189,18 @@ def _flags(call: Occurrence, name: str, count: int) -> tuple[bool, ...]:
     return tuple(value == 1 for value in values)
 
 
-CONSTRUCT = Construct(name="Scan", build=_build, source="ONNX 28, Scan-25 and Scan-8", since=8)
+CONSTRUCT = Construct(
+    name="Scan",
+    build=_build,
+    source="ONNX 28, Scan-25 and Scan-8",
+    attributes=(
+        "body",
+        "directions",
+        "num_scan_inputs",
+        "scan_input_axes",
+        "scan_input_directions",
+        "scan_output_axes",
+        "scan_output_directions",
+    ),
+    since=8,
+)

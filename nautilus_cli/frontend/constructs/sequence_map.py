@@ -30,4 +30,4 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     ]
 
 
-CONSTRUCT = Construct(name="SequenceMap", build=_build, source="ONNX 28, SequenceMap-17", since=17)
+CONSTRUCT = Construct(name="SequenceMap", build=_build, source="ONNX 28, SequenceMap-17", attributes=("body",), since=17)

@@ -117,14 +117,16 @@ def _scalar(call: Occurrence, value: Value) -> Value:
     return value if not value.type.shape else call.builder.node("Reshape", [value, call.constant([])])
 
 
-_BUILDS: tuple[tuple[str, Callable[[Occurrence], Sequence[Entity | None]]], ...] = (
-    ("ConcatFromSequence", _concat),
-    ("SequenceAt", _at),
-    ("SequenceConstruct", _construct),
-    ("SequenceEmpty", _empty),
-    ("SequenceErase", _erase),
-    ("SequenceInsert", _insert),
-    ("SequenceLength", _length),
+_BUILDS: tuple[tuple[str, Callable[[Occurrence], Sequence[Entity | None]], tuple[str, ...]], ...] = (
+    ("ConcatFromSequence", _concat, ("axis", "new_axis")),
+    ("SequenceAt", _at, ()),
+    ("SequenceConstruct", _construct, ()),
+    ("SequenceEmpty", _empty, ("dtype",)),
+    ("SequenceErase", _erase, ()),
+    ("SequenceInsert", _insert, ()),
+    ("SequenceLength", _length, ()),
 )
 
-CONSTRUCTS = tuple(Construct(name=name, build=build, source=f"ONNX 28, {name}-11", since=11) for name, build in _BUILDS)
+CONSTRUCTS = tuple(
+    Construct(name=name, build=build, source=f"ONNX 28, {name}-11", attributes=attributes, since=11) for name, build, attributes in _BUILDS
+)

@@ -64,4 +64,4 @@ def _later(call: Occurrence, split: Value) -> Entity:
     return TensorSequence((part,) * split.type.static[0])
 
 
-CONSTRUCT = Construct(name="SplitToSequence", build=_build, source="ONNX 28, SplitToSequence-24", since=11)
+CONSTRUCT = Construct(name="SplitToSequence", build=_build, source="ONNX 28, SplitToSequence-24", attributes=("axis", "keepdims"), since=11)

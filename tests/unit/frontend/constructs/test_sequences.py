@@ -132,6 +132,7 @@ def test_element_of_an_optional() -> None:
         ("p = Constant <value_ints = [1, 2]> () s = SplitToSequence(x, p) z = SequenceAt(s, one)", "the specification requires a sum of 2"),
         ("s = SequenceConstruct(x) o = Optional(s) p = Optional(o) z = OptionalGetElement(p)", "wraps an optional value"),
         ("o = Optional <type: type_proto = float[2,3]> () z = OptionalGetElement(o)", "reads an optional value that is empty"),
+        ("s = SequenceConstruct(x, y) z = ConcatFromSequence <axes = 1> (s)", "attribute 'axes' is not supported | Known: axis, new_axis."),
         ("z = SequenceConstruct(x, y)", "output 'z': is a sequence; only dense tensors can leave a library"),
     ],
 )
