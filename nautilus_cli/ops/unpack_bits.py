@@ -22,15 +22,16 @@ class UnpackBitsAttrs:
     bits: int = 4
 
 
-def unpacked(emitter: Emitter, packed: Value, bits: int) -> Value:
-    """Return the values in bytes of the last dimension, the first of a byte in its low bits.
+def unpacked(emitter: Emitter, packed: Value, bits: int, *, is_high_first: bool = False) -> Value:
+    """Return the values in bytes of the last dimension, the first of a byte in its low bits, or in its high ones.
 
     Shapes: [..., n] to [..., n * 8 / bits].
     """
     if bits == 8:
         return packed
     shape = packed.type.static
-    shifts = emitter.constant(np.arange(0, 8, bits, dtype=np.uint8))
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    shifts = emitter.constant(np.ascontiguousarray(places[::-1]) if is_high_first else places)
     values = emitter.node(UNPACK, [reshape(emitter, packed, (*shape, 1)), shifts], bits=bits)
     return reshape(emitter, values, (*shape[:-1], shape[-1] * 8 // bits))
 

@@ -26,7 +26,7 @@ from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
 CHEAP = frozenset(
     {
         *("abs", "add", "clip", "identity", "logical_and", "logical_not", "logical_or", "max", "min", "mul", "neg", "relu", "sub"),
-        *("unpack_bits", "where"),
+        *("look_up", "unpack_bits", "where"),
     }
 )
 """Device functions that may be evaluated again for every tile that loads the element."""

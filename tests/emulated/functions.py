@@ -39,7 +39,7 @@ ATTRIBUTES: dict[str, tuple[Any, ...]] = {
 EXACT = frozenset(
     {
         *("abs", "add", "ceil", "div", "floor", "leaky_relu", "max", "min", "mod", "mul", "neg", "prelu", "reciprocal", "relu", "round"),
-        *("sign", "sqrt", "sub", "thresholded_relu", "where"),
+        *("look_up", "sign", "sqrt", "sub", "thresholded_relu", "where"),
     }
 )
 """Floating-point functions of one rounding or none: equal bit for bit on every machine."""
@@ -224,6 +224,8 @@ def _defined(entry: Entry, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
         return _fits(first, entry.target)
     if entry.function.startswith("bits_of_"):  # of a NaN: not those it had
         return np.isfinite(first) if entry.function == "bits_of_f8e8m0" else ~np.isnan(first)
+    if entry.function == "look_up":
+        return ~np.isnan(first)
     if entry.function == "unpack_bits":
         return arrays[1] < 8
     if entry.function == "pow" and not entry.operands[0].is_float and entry.operands[1].is_float:

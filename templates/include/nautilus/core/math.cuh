@@ -422,6 +422,20 @@ NAUTILUS_DEVICE T unpack_bits(T packed, T shift, T mask) {
   return static_cast<T>(static_cast<detail::Wrap<T>>(packed) >> shift & mask);
 }
 
+// The number of a code from 0 to 15, out of sixteen: four choices, by halves.
+template <class T>
+NAUTILUS_DEVICE T look_up(T code, T n0, T n1, T n2, T n3, T n4, T n5, T n6, T n7, T n8, T n9, T n10, T n11, T n12, T n13, T n14, T n15) {
+  const int place = static_cast<int>(min(max(code, static_cast<T>(0)), static_cast<T>(15)));
+  const bool is_odd = (place & 1) != 0;
+  const bool is_second = (place & 2) != 0;
+  const T first = is_second ? (is_odd ? n3 : n2) : (is_odd ? n1 : n0);
+  const T second = is_second ? (is_odd ? n7 : n6) : (is_odd ? n5 : n4);
+  const T third = is_second ? (is_odd ? n11 : n10) : (is_odd ? n9 : n8);
+  const T fourth = is_second ? (is_odd ? n15 : n14) : (is_odd ? n13 : n12);
+  const bool is_upper = (place & 4) != 0;
+  return (place & 8) != 0 ? (is_upper ? fourth : third) : (is_upper ? second : first);
+}
+
 // Conversion: cast_<source>_<target> takes the compute type of the source and gives that of the target, rounded as its storage is.
 
 namespace detail {

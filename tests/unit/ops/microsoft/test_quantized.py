@@ -346,3 +346,35 @@ def test_refused_tables() -> None:
     refuses("GatherBlockQuantized", [data, indices, scales], {"block_size": 24}, "block_size is 24")
     refuses("GatherBlockQuantized", [data, indices, scales], {"gather_axis": 1}, "gathered along axis 0 alone")
     refuses("GatherBlockQuantized", [data, indices, scales[:2]], {"block_size": 16}, "operand 'scales' has shape")
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize(("k", "n", "block"), [(64, 6, 16), (48, 3, 32), (5, 7, 16)])
+def test_product_with_uneven_steps(k: int, n: int, block: int, kind: int) -> None:
+    rng = np.random.default_rng(23)
+    b = rng.integers(0, 256, -(-n * k // 2)).astype(np.uint8)
+    scales = (0.5 + rng.random(-(-n * k // block))).astype(np.float32)
+    attrs = {"K": k, "N": n, "block_size": block, "quant_type": kind}
+    agrees("MatMulBnb4", [floats(rng, 2, 3, k), b, scales], attrs, terms=k)
+    agrees_in_half("MatMulBnb4", [floats(rng, 3, k), b, scales], attrs, terms=k)
+
+
+def test_product_with_uneven_steps_the_other_way() -> None:
+    """onnxruntime's CPU kernel reads past the weights here: the product with an identity shows them."""
+    rng = np.random.default_rng(24)
+    k, n = 48, 6
+    operator = operators()["com.microsoft::MatMulBnb4"]
+    b, scales = rng.integers(0, 256, n * k // 2).astype(np.uint8), np.linspace(0.5, 2, n * k // 32).astype(np.float32)
+    same, other = (operator.attributes(K=k, N=n, block_size=32, quant_type=1, transB=way) for way in (1, 0))
+    (straight,) = operator.evaluate(same, (np.eye(k, dtype=np.float32), b, scales), 1)
+    (turned,) = operator.evaluate(other, (np.eye(n, dtype=np.float32), b, scales), 1)
+    np.testing.assert_array_equal(turned, straight.T)
+
+
+def test_refused_uneven_steps() -> None:
+    a, b, scales = np.zeros((2, 64), np.float32), np.zeros(64, np.uint8), np.zeros(8, np.float32)
+    attrs = {"K": 64, "N": 2, "block_size": 16, "quant_type": 1}
+    refuses("MatMulBnb4", [a, b, scales], {**attrs, "quant_type": 2}, "quant_type is 2")
+    refuses("MatMulBnb4", [a, b, scales], {**attrs, "block_size": 8}, "block_size is 8")
+    refuses("MatMulBnb4", [a, b[:9], scales], attrs, "operand 'B' has shape")
+    refuses("MatMulBnb4", [a[:, :9], b, scales], attrs, "requires 64 columns")
