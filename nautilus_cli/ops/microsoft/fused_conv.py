@@ -58,20 +58,27 @@ def _channels(rank: int, *, last: bool) -> tuple[int, ...]:
 
 def _infer_last(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 3)
-    x = operand(inference, 0, "X")
+    x, w = operand(inference, 0, "X"), operand(inference, 1, "W")
     rank = len(x.shape)
-    if rank < 3:
-        raise ModelError(f"operand 'X' has shape {list(x.static)}; the specification requires batch, spatial dimensions and channels")
-    first = TensorType(x.dtype, tuple(x.static[axis] for axis in _channels(rank, last=False)))
-    (result,) = CONV.infer(replace(inference, types=(first, *inference.types[1:])))
+    if rank < 3 or len(w.shape) != rank:
+        raise ModelError(
+            f"operands have shapes {list(x.static)} and {list(w.static)}; the specification requires batch, spatial dimensions and "
+            "channels, and weights laid out like that too"
+        )
+    first = [TensorType(t.dtype, tuple(t.static[axis] for axis in _channels(rank, last=False))) for t in (x, w)]
+    (result,) = CONV.infer(replace(inference, types=(*first, *inference.types[2:])))
     return (TensorType(result.dtype, tuple(result.static[axis] for axis in _channels(rank, last=True))),)
 
 
 def _build_last(emitter: Emitter, attrs: ConvAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-    """The weights stand as those of Conv; the channels-last pass takes the transposes away."""
+    """The channels-last pass takes the transposes of images away.
+
+    Weights are [out, kernel..., in of a group], as onnxruntime's optimiser writes them and its CUDA kernel reads them; the page has
+    another order.
+    """
     rank = len(first_of(operands).type.shape)
-    first = emitter.node("Transpose", operands[:1], perm=_channels(rank, last=False))
-    result = emitter.node("Conv", [first, *operands[1:]], attrs)
+    first = [emitter.node("Transpose", [side], perm=_channels(rank, last=False)) for side in operands[:2]]
+    result = emitter.node("Conv", [*first, *operands[2:]], attrs)
     return (emitter.node("Transpose", [result], perm=_channels(rank, last=True)),)
 
 

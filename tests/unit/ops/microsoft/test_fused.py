@@ -72,7 +72,7 @@ def test_channels_last_conv(rank: int) -> None:
     first = np.ascontiguousarray(x.transpose(0, rank + 1, *range(1, rank + 1)))
     (wanted,) = onnxruntime_says("Conv", [first, w, bias], {"group": 2, "strides": [2] * rank}, 1, 22)
     operator = operators()["com.microsoft::NhwcConv"]
-    (found,) = operator.evaluate(operator.attributes(group=2, strides=(2,) * rank), (x, w, bias), 1)
+    (found,) = operator.evaluate(operator.attributes(group=2, strides=(2,) * rank), (x, np.ascontiguousarray(w.transpose(last)), bias), 1)
     same(found, wanted.transpose(last), terms=64, depth=2)
 
 

@@ -57,7 +57,7 @@ _NODES: dict[str, tuple[tuple[np.ndarray | None, ...], dict[str, Any]]] = {
         (_f(2, 5, 12), _f(2, 7, 12), _f(2, 7, 12), _f(36), _i([1] * 7, [1] * 7), _f(1, 3, 5, 7)),
         {"num_heads": 3},
     ),
-    "NhwcConv": ((_f(1, 5, 6, 4), _f(3, 4, 3, 3), _f(3)), {}),
+    "NhwcConv": ((_f(1, 5, 6, 4), _f(3, 3, 3, 4), _f(3)), {}),
     "Pad": ((_f(2, 3), np.array([1, 0, 0, 1]), _f(1)), {}),
     "QuickGelu": ((_f(2, 3),), {}),
     "Range": ((np.float32(1), np.float32(9), np.float32(2)), {}),
