@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -206,7 +207,26 @@ def read(path: Path, *, digest: str | None = None) -> dict[str, Any]:
     except OSError as error:
         raise FileError(f"the manifest cannot be read: {error.strerror}", where=str(path)) from error
     if digest is not None and hashlib.sha256(data).hexdigest() != digest:
-        raise FileError(
-            "the manifest is not that of the library beside it", where=str(path), hint="Compile the model again, or copy both files."
-        )
+        raise _of_another(path)
     return parse(data, str(path))
+
+
+def read_beside(library: Path) -> dict[str, Any]:
+    """Return the content of the manifest beside a library that is not loaded, since nothing here may run it.
+
+    Raises:
+        FileError: as `read`.
+    """
+    path = manifest_path(library)
+    content = read(path)
+    # The digest lies in the payload's header; a chance match elsewhere is none.
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        if whole.rfind(hashlib.sha256(path.read_bytes()).digest()) < 0:
+            raise _of_another(path)
+    return content
+
+
+def _of_another(path: Path) -> FileError:
+    return FileError(
+        "the manifest is not that of the library beside it", where=str(path), hint="Compile the model again, or copy both files."
+    )

@@ -143,7 +143,7 @@ def _inspect_library(path: Path) -> InspectResult:
     from nautilus_cli.runtime.library import held_targets
 
     held = held_targets(path)
-    found = manifest.read(manifest.manifest_path(path))
+    found = manifest.read_beside(path)
     ports = [f"{p['name']}: {p['dtype']}{p['shape']}" for p in (*found["inputs"], *found["outputs"])]
     text = f"{path.name}: targets {', '.join(name for name, _ in held)}; {', '.join(ports)}; model {found['model_sha256'][:16]}"
     place = f" in {found['weights_file']}" if found["weights_file"] else ""
