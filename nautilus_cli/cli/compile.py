@@ -112,7 +112,7 @@ def command(
     )
     with ProgressLine(settings) as progress:
         result = driver.compile(options, progress=progress)
-    show_notes(result.notes, settings)
+    show_notes((*result.notes, *(result.verification.notes if result.verification else ())), settings)
     show_compilation(result, as_json)
     if result.verification:
         require_match(result.verification)
