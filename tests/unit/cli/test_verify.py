@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from nautilus_cli import driver
 
-from .conftest import Run, comparison, failing, verification
+from .conftest import Run, comparison, compilation, failing, verification
 
 
 def test_options_reach_driver(run: Run, answer) -> None:
@@ -138,3 +138,21 @@ def test_groups_that_all_match(run: Run, answer) -> None:
     done = run("verify", "m.onnx", "libm.so", "--per-node")
     assert done.code == 0
     assert done.out.splitlines()[-1] == "every group matches onnxruntime 1.2.3"
+
+
+def test_notes_on_a_verdict_are_shown_by_compile_too(run: Run, answer) -> None:
+    verdict = SimpleNamespace(**{**vars(verification()), "notes": ("output 'y' is ill-conditioned.",)})
+    answer("compile", compilation(verification=verdict))
+    assert "note: output 'y' is ill-conditioned.\n" in run("compile", "m.onnx", "-o", "libm.so").err
+
+
+def test_each_target_has_a_table(run: Run, answer) -> None:
+    more = SimpleNamespace(**{**vars(verification(y=failing())), "target": "emulated"})
+    answer("verify", SimpleNamespace(**{**vars(verification()), "target": "sm_90a", "more_targets": (more,)}))
+    done = run("verify", "m.onnx", "libm.so")
+    assert done.code == 6
+    assert [line for line in done.out.splitlines() if line.startswith("on ")] == ["on sm_90a:", "on emulated:"]
+    assert done.err == (
+        "error: 1 of 1 outputs differ on emulated by more than the tolerance from those of onnxruntime 1.2.3: y. "
+        "An element fails only if it exceeds both tolerances.\n"
+    )
