@@ -8,21 +8,23 @@ import click
 
 from nautilus_cli.cli.options import (
     byte_count,
-    graph_options,
     jobs_option,
     json_option,
     model_argument,
+    open_graph_options,
     target_device_option,
     targets_option,
 )
 from nautilus_cli.cli.settings import Settings, common_options
+from nautilus_cli.errors import UsageError
+from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("compile", short_help="Compile a model to one shared library.")
 @model_argument
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="LIB.so", help="The library to write.  [required]")
 @targets_option
-@graph_options
+@open_graph_options
 @target_device_option
 @click.option(
     "--max-memory", type=byte_count, metavar="SIZE", help="Refuse to build what needs more device memory, in bytes or for example 1GiB."
@@ -55,7 +57,8 @@ def command(
     model: Path,
     output: Path | None,
     target: str | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[Size, ...]],
+    dims: dict[str, DimRange],
     bindings: dict[str, str],
     outputs: tuple[str, ...],
     device: int | None,
@@ -78,10 +81,12 @@ def command(
     from nautilus_cli.cli.results import require_match, show_compilation, show_inspection, show_notes
 
     if dry_run:
+        if dims or any(isinstance(size, DimRange) for shape in shapes.values() for size in shape):
+            raise UsageError("a plan with open dimensions cannot be shown yet", where="--dry-run", hint="Give fixed sizes.")
         preview_options = driver.PreviewOptions(
             model=model,
             target=target,
-            shapes=shapes,
+            shapes={name: tuple(size for size in shape if isinstance(size, int)) for name, shape in shapes.items()},
             bindings=bindings,
             outputs=outputs,
             max_memory_bytes=max_memory,
@@ -100,6 +105,7 @@ def command(
         output=output,
         target=target,
         shapes=shapes,
+        dims=dims,
         bindings=bindings,
         outputs=outputs,
         max_memory_bytes=max_memory,

@@ -13,12 +13,16 @@ from typing import Any, TypeVar
 
 import click
 
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.targets.registry import target as find_target
 from nautilus_cli.targets.registry import targets
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _SHAPE = re.compile(r"(?P<name>.+)[=:](?P<dims>(?:\d+(?:x\d+)*)?)", re.DOTALL)
+_SIZES = r"\d+(?:\.\.\d+(?:/\d+)?)?"
+_OPEN_SHAPE = re.compile(rf"(?P<name>.+)[=:](?P<dims>(?:{_SIZES}(?:x{_SIZES})*)?)", re.DOTALL)
+_DIMENSION = re.compile(rf"(?P<name>.+)=(?P<range>{_SIZES})(?:@(?P<points>\d+(?:,\d+)*))?", re.DOTALL)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+)=(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})", re.DOTALL)
 _BINDING = re.compile(r"(?P<name>.+)=(?P<value>[^=]+)", re.DOTALL)
@@ -32,6 +36,35 @@ def shape(value: str) -> tuple[str, tuple[int, ...]]:
     if not found:
         raise click.BadParameter(f"'{value}' is not a shape. Write NAME=1x3x224x224, or NAME:1x3x224x224.")
     return found["name"], tuple(int(dim) for dim in found["dims"].split("x") if dim)
+
+
+def open_shape(value: str) -> tuple[str, tuple[Size, ...]]:
+    """Return the (name, shape) of `NAME=1..64x3x224x224`, in which a range leaves a dimension open; `1..512/8` is its multiples of 8."""
+    found = _OPEN_SHAPE.fullmatch(value)
+    if not found:
+        raise click.BadParameter(f"'{value}' is not a shape. Write NAME=1x3x224x224, or NAME=1..64x3x224x224.")
+    return found["name"], tuple(_size(dim) for dim in found["dims"].split("x") if dim)
+
+
+def dimension(value: str) -> tuple[str, DimRange]:
+    """Return the (name, range) of `NAME=1..64`, `NAME=8..512/8` or `NAME=1..512@128,256`."""
+    found = _DIMENSION.fullmatch(value)
+    range_ = _size(found["range"]) if found else None
+    if not found or not isinstance(range_, DimRange):
+        raise click.BadParameter(f"'{value}' is not a dimension. Write NAME=1..64, NAME=8..512/8 for multiples, or NAME=1..512@128,256.")
+    points = tuple(int(point) for point in (found["points"] or "").split(",") if point)
+    if outside := [point for point in points if not range_.low <= point <= range_.high]:
+        raise click.BadParameter(f"'{value}' asks for {outside[0]}, which is not in {range_}.")
+    return found["name"], DimRange(range_.low, range_.high, range_.divisor, points)
+
+
+def _size(text: str) -> Size:
+    """Read `64`, `1..64` or `8..512/8`."""
+    low, is_range, rest = text.partition("..")
+    if not is_range:
+        return int(low)
+    high, _, divisor = rest.partition("/")
+    return DimRange(int(low), int(high), int(divisor or 1))
 
 
 def binding(value: str) -> tuple[str, str]:
@@ -107,23 +140,31 @@ def model_argument(command: Command) -> Command:
     return click.argument("model", type=click.Path(path_type=Path))(command)
 
 
-def graph_options(command: Command) -> Command:
-    """Add --shape, --bind and --outputs, as `shapes`, `bindings` and `outputs`."""
+def open_graph_options(command: Command) -> Command:
+    """Add --shape and --dim with ranges, --bind and --outputs, as `shapes`, `dims`, `bindings` and `outputs`."""
+    command = _bind_and_outputs(command)
     command = click.option(
-        "--outputs",
-        multiple=True,
-        metavar="NAME",
-        help="A tensor to give out in place of the model's outputs; once for each, and what only the rest needs is left out.",
-    )(command)
-    command = click.option(
-        "--bind",
-        "bindings",
-        type=binding,
+        "--dim",
+        "dims",
+        type=dimension,
         multiple=True,
         callback=_by_name,
-        metavar="NAME=VALUE",
-        help="Fix an input to a constant, for example sr=16000.",
+        metavar="NAME=1..64",
+        help="The sizes of a dimension that the model names, open to the run; 8..512/8: multiples of 8; 1..512@128,256: chosen for these.",
     )(command)
+    return click.option(
+        "--shape",
+        "shapes",
+        type=open_shape,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=1x3x224x224",
+        help="The shape of an input; once for each. A range, 1..64x3x224x224, leaves a dimension open to the run.",
+    )(command)
+
+
+def graph_options(command: Command) -> Command:
+    """Add --shape, --bind and --outputs, as `shapes`, `bindings` and `outputs`."""
     return click.option(
         "--shape",
         "shapes",
@@ -132,6 +173,24 @@ def graph_options(command: Command) -> Command:
         callback=_by_name,
         metavar="NAME=1x3x224x224",
         help="The static shape of an input; once for each.",
+    )(_bind_and_outputs(command))
+
+
+def _bind_and_outputs(command: Command) -> Command:
+    command = click.option(
+        "--outputs",
+        multiple=True,
+        metavar="NAME",
+        help="A tensor to give out in place of the model's outputs; once for each, and what only the rest needs is left out.",
+    )(command)
+    return click.option(
+        "--bind",
+        "bindings",
+        type=binding,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=VALUE",
+        help="Fix an input to a constant, for example sr=16000.",
     )(command)
 
 

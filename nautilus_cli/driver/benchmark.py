@@ -150,6 +150,9 @@ def _inputs(library: Library, loaded: LoadedModel | None, options: BenchOptions)
         return {name: DrawnInput(array=a, description="given") for name, a in read_inputs(options.inputs, library, constants).items()}
     if loaded is not None:
         return draw(loaded.graph, options.seed, options.ranges)
+    if library.dimensions:
+        names = ", ".join(dimension.name for dimension in library.dimensions)
+        raise UsageError(f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays to time.")
     values = {tensor.name: Value(TensorType(tensor.type, tensor.shape)) for tensor in library.inputs}
     graph = Graph(inputs=tuple(values.items()), outputs=(), nodes=())
     integers = {t.name: _UNKNOWN_INTEGERS for t in library.inputs if t.type.kind in ("int", "uint") and t.type.bits > 8}

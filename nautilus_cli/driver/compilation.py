@@ -13,7 +13,7 @@ from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver.each_target import that_run, together
 from nautilus_cli.driver.memory import require_within
-from nautilus_cli.driver.open_dimensions import open_dimensions, verify_sampled, worst
+from nautilus_cli.driver.open_dimensions import open_dimensions, points_of, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.driver.temporaries import save_temporaries
@@ -95,7 +95,8 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     fused = pipeline.run(model.graph)
     progress("planning", 0, 1)
     choices = [recorded_choice(store, s.target, gpu=s.gpu) for s in selections]
-    plans = plan_each(fused, zip(targets, choices, strict=True), fp32_mode=options.fp32_mode)
+    points = points_of(options.shapes, options.dims, model)
+    plans = plan_each(fused, zip(targets, choices, strict=True), fp32_mode=options.fp32_mode, points=points)
     require_within(plans[0], options.max_memory_bytes)  # memory is the same for all
     variants = [_built(target, plan, fused.graph, options, store, progress) for target, plan in zip(targets, plans, strict=True)]
 
@@ -120,6 +121,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     if options.verify and here:
         try:
             verification = together([_verified(model, options, place, device, progress) for place, device in here])
+            notes += verification.notes if open_dimensions(model) else ()
         except NoReference as error:
             notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
     elif options.verify:
@@ -144,7 +146,7 @@ def _verified(model: LoadedModel, options: CompileOptions, place: str, device: i
     """Compare the library, as it runs in one place."""
     with load_library(options.output, device=device, place=place) as library:
         if open_dimensions(model):
-            return worst(verify_sampled(model, library, options, progress))
+            return worst(verify_sampled(model, library, options, device, progress))
         return verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output, device=device), progress)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
@@ -10,7 +10,8 @@ from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.ir.dims import Symbol, symbols
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.ranges import dimensions, representative
 from nautilus_cli.runtime.library import Library
 
@@ -18,6 +19,17 @@ from nautilus_cli.runtime.library import Library
 def open_dimensions(model: LoadedModel) -> tuple[Symbol, ...]:
     """Return the dimensions of a model's inputs that have a range."""
     return dimensions(tuple(value.type.shape for _, value in model.graph.inputs))
+
+
+def points_of(shapes: Mapping[str, Sequence[Size]], dims: Mapping[str, DimRange], model: LoadedModel) -> Mapping[str, tuple[int, ...]]:
+    """Return the sizes that the user wants kernels chosen for, by the name of the dimension."""
+    given = dict(dims)
+    types = {name: value.type.static for name, value in model.graph.inputs}
+    for name, shape in shapes.items():
+        for size, dim in zip(shape, types.get(name, ()), strict=False):
+            if isinstance(size, DimRange):
+                given |= {found.name: size for found in symbols(dim)}
+    return {name: size.points for name, size in given.items() if size.points}
 
 
 def sampled(dims: tuple[Symbol, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
@@ -28,13 +40,15 @@ def sampled(dims: tuple[Symbol, ...]) -> Iterator[tuple[str, Mapping[str, int]]]
     yield "sizes between", {d.name: representative(replace(d, high=max(d.low, middle[d]))) for d in dims}
 
 
-def verify_sampled(model: LoadedModel, library: Library, options: CompileOptions, progress: Progress) -> Iterator[tuple[str, VerifyResult]]:
+def verify_sampled(
+    model: LoadedModel, library: Library, options: CompileOptions, device: int, progress: Progress
+) -> Iterator[tuple[str, VerifyResult]]:
     """Compare a library with onnxruntime at sampled sizes, one after the other."""
     types = {name: value.type.static for name, value in model.graph.inputs}
     for what, sizes in sampled(open_dimensions(model)):
         shapes = {name: bind(shape, sizes) for name, shape in types.items()}
         static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
-        yield what, verify_loaded(static, library, VerifyOptions(model=options.model, library=options.output), progress)
+        yield what, verify_loaded(static, library, VerifyOptions(model=options.model, library=options.output, device=device), progress)
 
 
 def worst(results: Iterable[tuple[str, VerifyResult]]) -> VerifyResult:

@@ -10,8 +10,10 @@ import numpy as np
 
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.ir.types import TensorType
+from nautilus_cli.runtime.arrays import OPEN
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.runtime.model import Tensor
 from nautilus_cli.verify import archive
 from nautilus_cli.verify.inputs import check_arrays, without_bound
 
@@ -102,6 +104,13 @@ def run(options: RunOptions, progress: Progress = silent) -> RunResult:
     )
 
 
+def sized(tensor: Tensor, array: np.ndarray | None) -> tuple[int, ...]:
+    """Return a tensor's shape, with the array's own sizes where dimensions are open; the library checks their ranges."""
+    if array is None or array.ndim != len(tensor.shape):
+        return tensor.shape
+    return tuple(given if size == OPEN else size for size, given in zip(tensor.shape, array.shape, strict=True))
+
+
 def _summary(array: np.ndarray) -> OutputSummary:
     values = array.astype(np.float64)
     finite = values[np.isfinite(values)]
@@ -128,6 +137,6 @@ def read_inputs(path: Path | None, library: Library, constants: Mapping[str, np.
         FileError: the file cannot be read.
         UsageError: an array is missing, unknown, or of another element type or shape.
     """
-    types = {tensor.name: TensorType(tensor.type, tensor.shape) for tensor in library.inputs}
     given, where = ({}, "--inputs") if path is None else (archive.read(path), str(path))
+    types = {tensor.name: TensorType(tensor.type, sized(tensor, given.get(tensor.name))) for tensor in library.inputs}
     return check_arrays(without_bound(given, constants, where), types, where)

@@ -36,7 +36,7 @@ from nautilus_cli.lowering.choice import Chosen, chosen
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
-from nautilus_cli.lowering.ranges import RangedChoice
+from nautilus_cli.lowering.ranges import NO_POINTS, RangedChoice
 from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.stacking import stack
@@ -76,13 +76,20 @@ def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str = 
     return plan_each(fused, ((target, choose),), fp32_mode=fp32_mode)[0]
 
 
-def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]], *, fp32_mode: str = "ffma") -> tuple[Plan, ...]:
+def plan_each(
+    fused: FusedGraph,
+    targets: Iterable[tuple[Target, Choose]],
+    *,
+    fp32_mode: str = "ffma",
+    points: Mapping[str, tuple[int, ...]] = NO_POINTS,
+) -> tuple[Plan, ...]:
     """Lower every group in order for several targets, which differ in schedules only: weights are packed once and lie at the same offsets.
 
     Args:
         fused: the fused graph, with static shapes.
         targets: what the kernels will run on, and what picks the schedule of a problem there.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
+        points: sizes of open dimensions, by name, that schedules are chosen for.
     """
     weights = WeightPool()
     lowered: list[_LoweredGroup] = []
@@ -97,7 +104,7 @@ def plan_each(fused: FusedGraph, targets: Iterable[tuple[Target, Choose]], *, fp
     words = tuple((*map(places.word, one.referents, one.begins), *map(_size_word, one.lowered.scalars)) for one in lowered)
     plans = []
     for target, choose in targets:
-        kernels, numbers = _kernels(lowered, target, RangedChoice(choose))
+        kernels, numbers = _kernels(lowered, target, RangedChoice(choose, points))
         plans.append(
             Plan(
                 target=target.name,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from math import isqrt
 from typing import Any
@@ -15,6 +16,8 @@ from nautilus_cli.targets.base import Target
 
 OPEN_FAMILIES = frozenset({"conv", "depthwise", "gather", "gemm", "pointwise", "pool", "row"})
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
+
+NO_POINTS: Mapping[str, tuple[int, ...]] = {}
 
 _MOST_TRIED = 4096
 """Schedules of the search space that are tried where no chosen one is legal."""
@@ -30,10 +33,12 @@ class RangedChoice:
 
     Args:
         choose: what picks the schedule of a problem of known sizes.
+        points: sizes of dimensions, by name, that it is asked for first.
     """
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS) -> None:
         self._choose = choose
+        self._points = points
 
     def __call__(self, family: Family, problem: Any, target: Target) -> Any:
         """Return a legal schedule.
@@ -56,6 +61,10 @@ class RangedChoice:
         raise ModelError(f"no {family.name} kernel serves all sizes of {ranges}", hint="Give a narrower range.")
 
     def _candidates(self, family: Family, problem: Any, dims: tuple[Symbol, ...], target: Target) -> Iterator[Any]:
+        for number in range(max((len(self._points.get(d.name, ())) for d in dims), default=0)):
+            near = {d: (*self._points.get(d.name, ()), d.high)[min(number, len(self._points.get(d.name, ())))] for d in dims}
+            sizes = {d.name: representative(replace(d, high=max(d.low, near[d] // d.divisor * d.divisor))) for d in dims}
+            yield self._choose(family, bind(problem, sizes), target)
         largest = bind(problem, {d.name: representative(d) for d in dims})
         yield self._choose(family, largest, target)
         yield self._choose(family, bind(problem, {d.name: d.high for d in dims}), target)

@@ -19,6 +19,7 @@ from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.session import Session
+from tests.e2e.commands import Caller
 from tests.e2e.networks import perceptron
 
 SIZES = (1, 40, 2, 7, 31, 16, 3)
@@ -120,6 +121,25 @@ def test_outputs_of_the_caller_have_the_shape_of_the_run(library: Library) -> No
     assert library(x=batch(6), out={"y": out})["y"] is out
     with pytest.raises(UsageError, match="the shape is 6x4; the model wants 5x4"):
         library(x=batch(5), out={"y": out})
+
+
+def test_from_the_command_line(nautilus: Caller, built: tuple[Path, Path], tmp_path: Path) -> None:
+    output, arrays, results = tmp_path / "lib.so", tmp_path / "x.npz", tmp_path / "y.npz"
+    done = nautilus("compile", built[0], "-o", output, "--target", "emulated", "--dim", "batch=1..40@16").done()
+    assert "compared at the smallest sizes, the largest sizes, sizes between" in done.err
+    np.savez(arrays, x=batch(6))
+    nautilus("run", output, "--inputs", arrays, "--outputs", results).done()
+    with nautilus_cli.load(built[1]) as library, np.load(results) as found:
+        assert compare(found["y"], library(x=batch(6))["y"], derived(found["y"], terms=16, depth=5, scale=1.0)).is_match
+    np.savez(arrays, x=np.zeros((41, 8), np.float32))
+    assert "input 'x' has 41 in dimension 0, 'batch'; the library was compiled for 1 to 40" in nautilus(
+        "run", output, "--inputs", arrays
+    ).refused(2)
+    assert "leaves dimensions open (batch)" in nautilus("bench", output).refused(2)
+    assert "leaves dimensions open (batch)" in nautilus("verify", built[0], output).refused(2)
+    assert "--dim 'bach': no input has a dimension of this name" in nautilus(
+        "compile", built[0], "-o", output, "--target", "emulated", "--dim", "bach=1..4"
+    ).refused(2)
 
 
 def test_what_the_user_cannot_verify_yet_says_so(built: tuple[Path, Path]) -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from nautilus_cli import driver
+from nautilus_cli.ir.ranges import DimRange
 
 from .conftest import Run, compilation, compiled_target, failing, verification
 
@@ -34,6 +35,20 @@ def test_options_reach_driver(run: Run, answer) -> None:
             weights="external",
         )
     ]
+
+
+def test_ranges_reach_driver(run: Run, answer) -> None:
+    calls = answer("compile", compilation())
+    assert run("compile", *["m.onnx", "-o", "libm.so", "--shape", "x=1..64x3", "--dim", "batch=1..8@4", "--dim", "seq=8..64/8"]).code == 0
+    assert calls[0].shapes == {"x": (DimRange(1, 64), 3)}
+    assert calls[0].dims == {"batch": DimRange(1, 8, 1, (4,)), "seq": DimRange(8, 64, 8)}
+
+
+@pytest.mark.parametrize("given", ["--shape x=1..64x3", "--dim batch=1..8"])
+def test_a_plan_with_ranges_is_not_shown(given: str, run: Run) -> None:
+    done = run("compile", "m.onnx", "--dry-run", *given.split())
+    assert done.code == 2
+    assert "a plan with open dimensions cannot be shown yet" in done.err
 
 
 @pytest.mark.parametrize("given", ["sm_80,sm_90a,emulated", "sm_80 --target sm_90a,emulated"])

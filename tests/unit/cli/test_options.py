@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nautilus_cli.cli.options import binding, byte_count, shape, tolerance, value_range
+from nautilus_cli.cli.options import binding, byte_count, dimension, open_shape, shape, tolerance, value_range
+from nautilus_cli.ir.ranges import DimRange
 
 names = st.text(min_size=1)
 dims = st.lists(st.integers(0, 10**6), max_size=6)
@@ -34,6 +35,47 @@ dims = st.lists(st.integers(0, 10**6), max_size=6)
 )
 def test_shapes(value: str, name: str, dims: tuple[int, ...]) -> None:
     assert shape(value) == (name, dims)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "dims"),
+    [
+        ("x=1..64x3x224x224", "x", (DimRange(1, 64), 3, 224, 224)),
+        ("ids:1..8x8..512/8", "ids", (DimRange(1, 8), DimRange(8, 512, 8))),
+        ("a=b=1..2", "a=b", (DimRange(1, 2),)),
+        ("x=1x3", "x", (1, 3)),
+        ("scalar=", "scalar", ()),
+    ],
+)
+def test_shapes_with_ranges(value: str, name: str, dims: tuple[int | DimRange, ...]) -> None:
+    assert open_shape(value) == (name, dims)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "found"),
+    [
+        ("batch=1..64", "batch", DimRange(1, 64)),
+        ("seq=8..512/8", "seq", DimRange(8, 512, 8)),
+        ("seq=1..512@128,256", "seq", DimRange(1, 512, 1, (128, 256))),
+        ("a=b=8..16/8@8", "a=b", DimRange(8, 16, 8, (8,))),
+    ],
+)
+def test_dimensions(value: str, name: str, found: DimRange) -> None:
+    assert dimension(value) == (name, found)
+
+
+@pytest.mark.parametrize("value", ["x=1..", "x=..3x4", "x=1..2..3", "x=1-64", "x=1..64/", "=1..2"])
+def test_what_is_no_shape_with_ranges(value: str) -> None:
+    with pytest.raises(click.BadParameter, match="is not a shape"):
+        open_shape(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [("batch=64", "is not a dimension"), ("batch", "is not a dim"), ("s=1..9@10", "10, which is not in")]
+)
+def test_what_is_no_dimension(value: str, told: str) -> None:
+    with pytest.raises(click.BadParameter, match=told):
+        dimension(value)
 
 
 @given(names, dims, st.sampled_from("=:"))
