@@ -13,10 +13,13 @@ import pytest
 from models import weightless
 from models.exports import FOLDER
 from nautilus_cli.frontend.load import load
+from nautilus_cli.lowering.planner import plan
 from nautilus_cli.numerics import compare
 from nautilus_cli.numerics.propagation import estimate
 from nautilus_cli.numerics.tolerance import from_deviation
 from nautilus_cli.ops.evaluate import evaluate
+from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.registry import target
 
 NETWORKS = {
     "clip": {"FusedMatMul", "QuickGelu", "SkipLayerNormalization"},
@@ -59,3 +62,16 @@ def test_the_truths_agree_with_onnxruntime(name: str, tmp_path: Path) -> None:
     for (output, found), error in zip(evaluate(graph, feeds).items(), estimate(graph), strict=True):
         result = compare(found, expected[output], from_deviation(error.deviation, expected[output], absolute=error.absolute))
         assert result.is_match, f"{output}: {result}"
+
+
+@pytest.mark.parametrize("name", ["clip", "mobilevit"])
+def test_the_kernels_are_those_of_the_network_as_exported(name: str, tmp_path: Path) -> None:
+    """What the optimiser fused is taken apart and fused anew."""
+    exported, optimised = tmp_path / "exported.onnx", tmp_path / "optimised.onnx"
+    onnx.save(weightless.fill(FOLDER / name / "torchscript.fp32.onnx.xz"), exported)
+    session(exported, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED, optimised)
+    families = []
+    for path in (exported, optimised):
+        planned = plan(pipeline.run(load(path).graph), target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
+        families.append(Counter(planned.kernels[launch.kernel].request.family for launch in planned.launches))
+    assert families[0] == families[1]
