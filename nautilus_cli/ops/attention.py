@@ -203,24 +203,19 @@ def _allowed(emitter: Emitter, attrs: AttentionAttrs, sizes: Sizes, mask: Value 
     """Return which keys each query may see, broadcastable to [batch, heads, queries, keys]; None for all."""
     found: list[Value] = []
     columns = np.arange(sizes.total)
-    # Position of the first query among the keys: behind the past, or so that the last query is the last key that counts. The two never
-    # come together.
-    first: Value | None = None
+    # Positions of the queries among the keys: behind the past, or so that the last query is the last key that counts; not both. A table
+    # of queries by keys is made of the two, and never here: it may be larger than memory.
+    rows = emitter.constant(np.arange(sizes.queries)[:, None] + sizes.past)
     if lengths is not None:
         ends = reshape(emitter, lengths, (sizes.batch, 1, 1, 1))
         found.append(emitter.node("Less", [emitter.constant(columns), ends]))
-        first = emitter.node("Sub", [ends, scalar(emitter, sizes.queries, I64)])
-    # A key's distance ahead of a query is at most this, and at least that.
-    highest = min((n for n in (0 if attrs.is_causal else -1, attrs.right_window_size) if n >= 0), default=None)
-    lowest = -attrs.left_window_size if attrs.left_window_size >= 0 else None
-    if highest is not None or lowest is not None:
-        ahead = columns - np.arange(sizes.queries)[:, None]
-        distance = emitter.constant(ahead - sizes.past)
-        if first is not None:
-            distance = emitter.node("Sub", [distance, first])
-        for op, bound in (("LessOrEqual", highest), ("GreaterOrEqual", lowest)):
-            if bound is not None:
-                found.append(emitter.node(op, [distance, scalar(emitter, bound, I64)]))
+        rows = emitter.node("Add", [rows, emitter.node("Sub", [ends, scalar(emitter, sizes.queries, I64)])])
+    # How far behind a query the last key is that it sees, and the first one.
+    last = min((n for n in (0 if attrs.is_causal else -1, attrs.right_window_size) if n >= 0), default=None)
+    first = -attrs.left_window_size if attrs.left_window_size >= 0 else None
+    for op, bound in (("LessOrEqual", last), ("GreaterOrEqual", first)):
+        if bound is not None:
+            found.append(emitter.node(op, [emitter.constant(columns), emitter.node("Add", [rows, scalar(emitter, bound, I64)])]))
     if mask is not None:
         seen = mask if mask.type.dtype == BOOL else None
         if mask.type.dtype.is_float:  # as the specification has it: a query whose biases are all -inf sees nothing, whatever its scores are

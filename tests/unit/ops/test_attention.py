@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import F16, F32, I64, TensorType
+from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
 from tests.unit.ops.drawing import seeds
@@ -137,6 +138,17 @@ def test_heads_that_share_keys_are_rows_of_one_product() -> None:
     evaluator.apply(OPERATOR, OPERATOR.attributes(), tuple(arrays), 1)
     assert evaluator.reached.count("MatMul") == 2
     assert not {"Tile", "Expand", "Gather"} & set(evaluator.reached)
+
+
+@pytest.mark.parametrize("window", [-1, 100])
+def test_a_long_causal_mask_is_not_a_constant(window: int) -> None:
+    """Of 16384 queries and keys it would take 256 MiB; the kernel that needs it compares two numbers instead."""
+    b = GraphBuilder()
+    q = b.input("q", TensorType(F32, (1, 1, 16384, 8)))
+    OPERATOR.lowering.build(b, OPERATOR.attributes(is_causal=1, left_window_size=window), (q, q, q))  # type: ignore[union-attr]
+    constants = [v.constant for n in b.nodes for v in n.operands() if v.constant is not None]
+    assert max(c.nbytes for c in constants) <= 8 * 16384
+    assert "LessOrEqual" in [n.op for n in b.nodes]
 
 
 def test_no_keys_at_all() -> None:
