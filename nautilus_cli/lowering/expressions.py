@@ -67,9 +67,21 @@ class ExpressionBuilder:
 
     def store(self, value: Value, index_map: IndexMap) -> None:
         """Compute VALUE at INDEX_MAP and write it in its order."""
-        step = self.value(value, index_map)
+        source, there = self._source(value, index_map)
+        bits = self._bits_of(source)
+        step = self.value(value, index_map) if bits is None else self.value(bits, there)
+        storage = value.type.dtype if bits is None else bits.type.dtype
         target = compose(index_map, physical(value.type.static, value.order))
-        self._stores.append(Store(step, self._slots.number(value), value.type.dtype, target))
+        self._stores.append(Store(step, self._slots.number(value), storage, target))
+
+    def _bits_of(self, value: Value) -> Value | None:
+        """Return the integer whose bits VALUE has, where that is what a node of the group says; else None."""
+        node = self._producers.get(value)
+        lowering = None if node is None else operators()[node.op].lowering
+        if node is None or not isinstance(lowering, Pointwise) or not lowering.reinterprets:
+            return None
+        (operand,) = node.operands()
+        return None if operand.type.dtype.is_float else operand
 
     def value(self, value: Value, index_map: IndexMap) -> int:
         """Return the step that is VALUE's element at INDEX_MAP (iteration coordinates to VALUE's row-major linear index)."""
@@ -131,10 +143,21 @@ class ExpressionBuilder:
         if isinstance(lowering, Movement):
             return self._movement(node, value, index_map)
         if isinstance(lowering, Pointwise):
-            return self._pointwise(node, value, index_map, lowering)
+            loaded = self._loaded_bits(node, value, index_map, lowering)
+            return self._pointwise(node, value, index_map, lowering) if loaded is None else loaded
         if isinstance(lowering, Cast):
             return self._cast(node, value, index_map, lowering)
         raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
+
+    def _loaded_bits(self, node: Node, value: Value, index_map: IndexMap, lowering: Pointwise) -> int | None:
+        """Return the step that reads the bits of a float in memory as the integer VALUE; None where that is not what is asked."""
+        if not lowering.reinterprets or value.type.dtype.is_float:
+            return None
+        (operand,) = node.operands()
+        source, there = self._source(operand, index_map)
+        if source.constant is not None or any(source in held for held in (self._producers, self._leaves, self._packed)):
+            return None
+        return self._step(Load(self._slots.number(source), value.type.dtype, compose(there, physical(source.type.static, source.order))))
 
     def _movement(self, node: Node, value: Value, index_map: IndexMap) -> int:
         parts = pieces(node, value)

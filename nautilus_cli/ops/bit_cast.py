@@ -1,7 +1,7 @@
 """BitCast: the same bits as another type; between floating point and integers by way of the unsigned integer of that width.
 
-The bits of a float of less than 32 bits are taken from the float32 in which kernels hold it, so that every number keeps its own, but a
-NaN becomes the one that conversion gives.
+What lies in memory keeps every bit. Only of a float of less than 32 bits that is computed in the same kernel the bits are taken from the
+float32 in which it is held there: then a NaN is the one that conversion gives.
 """
 
 from __future__ import annotations
@@ -96,7 +96,13 @@ def _from_bits(dtype: DType) -> Operator:
 def _row(
     name: str, function: str, infer: Callable[[Inference], tuple[TensorType, ...]], evaluate: Callable[..., tuple[np.ndarray, ...]]
 ) -> Operator:
-    return Operator(name=name, infer=infer, evaluate=evaluate, lowering=Pointwise(function), source="ONNX 28, BitCast-26: a part of it")
+    return Operator(
+        name=name,
+        infer=infer,
+        evaluate=evaluate,
+        lowering=Pointwise(function, reinterprets=True),
+        source="ONNX 28, BitCast-26: a part of it",
+    )
 
 
 OPERATORS = (

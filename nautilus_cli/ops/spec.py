@@ -42,11 +42,14 @@ class Pointwise:
         function: name of a device function in core/math.cuh.
         constants: scalars, from the attributes and operand types, passed after the operands, in the compute type of the first operand.
         fold: for a variadic operator (Sum, Max, Min, Mean): apply the function from left to right.
+        reinterprets: the result has the bits of the operand, one of both being an integer: what lies in memory, or goes there, is taken as
+            that integer, without the function.
     """
 
     function: str
     constants: Callable[[Any, tuple[TensorType, ...]], tuple[float | int, ...]] | None = None
     fold: bool = False
+    reinterprets: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
+from nautilus_cli.ops.element_types import dtype_from_onnx
 from nautilus_cli.ops.evaluate import evaluate
 from tests.e2e.networks import model, port
 from tests.e2e.test_contrib import bert, contrib, contrib_model
@@ -180,6 +181,36 @@ def test_narrow_types_at_ports(tmp_path: Path) -> None:
             for name, wanted in expected.items():
                 assert found[name].dtype == wanted.dtype
                 np.testing.assert_array_equal(found[name].view(np.uint8), wanted.view(np.uint8), err_msg=f"{name} with {options}")
+
+
+def test_bits_pass_unchanged(tmp_path: Path) -> None:
+    """Every code of the narrow floats, NaNs among them, as integers and back, moved on the way."""
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    pairs = [
+        (TensorProto.FLOAT16, TensorProto.UINT16),
+        (TensorProto.BFLOAT16, TensorProto.INT16),
+        (TensorProto.FLOAT8E5M2, TensorProto.UINT8),
+    ]
+    nodes, inputs, outputs, feeds = [], [], [], {}
+    for number, pair in enumerate(pairs):
+        for way, (source, target) in enumerate((pair, pair[::-1])):
+            dtype = dtype_from_onnx(source)
+            name = f"{number}{way}"
+            shape = (2 ** (dtype.bits // 2),) * 2
+            feeds[f"x{name}"] = np.arange(2**dtype.bits, dtype=f"u{dtype.bytes}").reshape(shape).view(dtype.numpy)
+            inputs.append(helper.make_tensor_value_info(f"x{name}", source, shape))
+            outputs.append(helper.make_tensor_value_info(f"y{name}", target, shape))
+            nodes.append(helper.make_node("Transpose", [f"x{name}"], [f"t{name}"]))
+            nodes.append(helper.make_node("BitCast", [f"t{name}"], [f"y{name}"], to=target))
+    onnx.save(model(nodes, inputs, outputs, opset=26), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
+    with nautilus_cli.load(output) as library:
+        found = {name: np.asarray(array) for name, array in library(feeds).items()}
+    for name, array in feeds.items():
+        result = found[f"y{name[1:]}"]
+        assert result.dtype != array.dtype
+        bits = f"u{array.itemsize}"
+        np.testing.assert_array_equal(result.view(bits), np.ascontiguousarray(array.T).view(bits), err_msg=name)
 
 
 def products(s: Sketch) -> None:
