@@ -18,7 +18,7 @@ from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
 from nautilus_cli.frontend.inputs import Inputs, declared_type
-from nautilus_cli.frontend.names import is_default, node_label, operator_key
+from nautilus_cli.frontend.names import domain_name, is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name
 from nautilus_cli.frontend.refusals import refusal
@@ -287,8 +287,8 @@ class Importer:
             raise refusal(node, key, version, self._known, self._builder.place(key))
         body.attribute_proto.extend(a for name, a in schema_defaults(node, version).items() if name not in attributes)
         body.attribute.extend(attributes)
-        if not body.opset_import:
-            body.opset_import.add(domain="", version=min(version, newest()))
+        if all(domain_name(entry.domain) for entry in body.opset_import):  # what it does not say holds as in the model
+            body.opset_import.add(domain="", version=scope.versions.get("", newest()))
         return self._call(body, inputs, attributes, node, scope, origin)
 
     def _convert(

@@ -128,3 +128,11 @@ def test_operator_without_support_of_its_own_is_expanded_by_its_definition(monke
         assert all(n.origin[0].startswith("celu/") for n in loaded.graph.nodes)
         wanted = np.maximum(0, x) + np.minimum(0, alpha * (np.exp(x / alpha) - 1))
         np.testing.assert_array_almost_equal_nulp(evaluate(loaded.graph, {"x": x})["y"], wanted.astype(np.float32), 4)
+
+
+def test_the_definition_of_an_operator_of_another_domain_is_in_the_model_s_opset() -> None:
+    names = ["q", "k", "v"]
+    attention = helper.make_node("FlexAttention", names, ["y"], domain="ai.onnx.preview")
+    proto = model([attention], [tensor_input(name, 1, 2, 3, 8) for name in names], [output("y")])
+    proto.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
+    assert {"MatMul", "Softmax"} <= set(ops(imported(proto)))
