@@ -117,3 +117,37 @@ def test_agrees_with_onnxruntime_and_the_truth_in_every_order(sketch: Sketch, tm
                     scale = float(np.abs(expected).max()) if expected.dtype.kind == "f" else None
                     result = compare(np.asarray(found[name]), expected, derived(expected, terms=192, depth=24, scale=scale))
                     assert result.is_match, f"{name} with {options}: {result}"
+
+
+def halves(s: Sketch) -> None:
+    """The same kinds of layers in float16, which onnxruntime's CPU kernels have for few of them."""
+    half = {"dtype": np.float16}
+
+    def narrow(*shape: int) -> str:
+        return s.constant((np.random.default_rng(len(s.constants)).standard_normal(shape) / shape[0] ** 0.5).astype(np.float16))
+
+    x = s.floats(BATCH, LENGTH, HIDDEN, **half)
+    found = contrib(s, "Attention", x, narrow(HIDDEN, 3 * HIDDEN), narrow(3 * HIDDEN), s.input(np.array([4, 6], np.int32)), num_heads=HEADS)
+    y = contrib(s, "SkipLayerNormalization", found, x, *(narrow(HIDDEN) for _ in range(3)), epsilon=1e-5)
+    inner = contrib(s, "BiasGelu", s.node("MatMul", y, narrow(HIDDEN, 2 * HIDDEN)), narrow(2 * HIDDEN))
+    contrib(s, "FusedMatMul", inner, narrow(2 * HIDDEN, HIDDEN), alpha=0.3)
+    angles = np.random.default_rng(1).standard_normal((16, SIZE // 2))
+    cos, sin = s.constant(np.cos(angles).astype(np.float16)), s.constant(np.sin(angles).astype(np.float16))
+    past = [s.floats(BATCH, 2, 12, SIZE, **half) for _ in range(2)]
+    qkv = s.floats(BATCH, 1, (HEADS + 4) * SIZE, **half)
+    lengths, total = s.input(np.array([3, 7], np.int32)), s.constant(np.int32(8))
+    contrib(s, "GroupQueryAttention", qkv, "", "", *past, lengths, total, cos, sin, outputs=3, num_heads=HEADS, kv_num_heads=2, do_rotary=1)
+    contrib(s, "Inverse", s.node("Add", s.floats(3, 5, 5, **half), s.constant(4 * np.eye(5, dtype=np.float16))))
+
+
+def test_half_precision_agrees_with_the_truth(tmp_path: Path) -> None:
+    sketch, path, output = Sketch(), tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    halves(sketch)
+    onnx.save(contrib_model(sketch), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
+    truths = evaluate(load(path).graph, sketch.feeds)
+    with nautilus_cli.load(output) as library:
+        found = library(sketch.feeds)
+        for name, truth in truths.items():
+            result = compare(np.asarray(found[name]), truth, derived(truth, terms=128, depth=12, scale=float(np.abs(truth).max())))
+            assert result.is_match, f"{name}: {result}"
