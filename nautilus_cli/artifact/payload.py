@@ -182,7 +182,7 @@ class _Tables:
             kind = (tensor.slot, MAP_ELEMENTS[tensor.element], rank, MAP_SWIZZLES[tensor.swizzle])
             self.maps.append(MAP.pack(*kind, tensor.offset, *extents, *strides, *box, 0))
 
-    def add_launch(self, plan: Plan, launch: Launch, flags: int) -> None:
+    def add_launch(self, plan: Plan, launch: Launch, *, has_dependent_launch: bool) -> None:
         kernel = plan.kernels[launch.kernel]
         geometry = kernel.geometry
         wanted = kernel.request.pointers + kernel.request.scalars
@@ -191,6 +191,7 @@ class _Tables:
         grid = tuple(map(upper, geometry.grid))
         for number, blocks in enumerate(geometry.grid):
             self.sizes.patch(Patched.GRID, len(self.launches), number, blocks)
+        flags = _DEPENDENT if has_dependent_launch and geometry.starts_early else 0
         fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), flags, 0)
         self.launches.append(LAUNCH.pack(*fields))
         ports = {"input": len(plan.inputs), "output": len(plan.outputs)}
@@ -230,7 +231,7 @@ class _Tables:
         for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
             self.add_kernel(symbol, kernel, image_of[symbol])
         for launch in plan.launches:
-            self.add_launch(plan, launch, _DEPENDENT if target.has_dependent_launch else 0)
+            self.add_launch(plan, launch, has_dependent_launch=target.has_dependent_launch)
 
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""

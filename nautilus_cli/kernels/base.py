@@ -19,11 +19,14 @@ class Geometry:
         grid: blocks along x, y, z.
         threads: threads of a block, all along x.
         smem_bytes: dynamic shared memory of a block.
+        starts_early: whether blocks may come while the kernel before ends. They crowd onto the multiprocessors that are free first, which
+            costs more than it gains where the grid is one wave of blocks of which several fit on a multiprocessor.
     """
 
     grid: tuple[int, int, int]
     threads: int
     smem_bytes: int = 0
+    starts_early: bool = True
 
 
 class Family(Protocol):

@@ -35,23 +35,24 @@ _MOST_CLUSTER = 8
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).
 _CYCLES_PER_US = 1750
-_START_CYCLES = 2350
-_FINISH_CYCLES = 72
-_BYTE_STEPS_PER_CYCLE = 1650  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
-_WARP_STEP_CYCLES = 19  # one warp alone: an mma after the other
-_MEMORY_LATENCY = 1570
-_BARRIER_LATENCY = 160
+_START_CYCLES = 2380
+_FINISH_CYCLES = 11
+_BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
+_WARP_STEP_CYCLES = 18.6  # one warp alone: an mma after the other
+_MEMORY_LATENCY = 1640
+_BARRIER_LATENCY = 66
 _L2_BYTES_PER_CYCLE = 57
-_SHARED_BYTES_PER_CYCLE = 126
+_SHARED_BYTES_PER_CYCLE = 124
 _COPY_INSTRUCTIONS = 2
+_COPY_CYCLES = 10  # of a thread that brings its vectors one after another
 _COMPUTED_INSTRUCTIONS = 14
 _SCHEDULERS = 4
 _LINE_BYTES = 128
-_SHORT_RUN_SHARE = 0.66  # of the bandwidth, where less than a line lies together
+_SHORT_RUN_SHARE = 0.68  # of the bandwidth, where less than a line lies together
 _HIDING = 12.0
 _MEMORY_SHARE = 1.0  # of the bandwidth
-_CLUSTER_CYCLES = 1500
-_REMOTE_BYTES_PER_CYCLE = 10
+_CLUSTER_CYCLES = 2060
+_REMOTE_BYTES_PER_CYCLE = 12
 
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _WARP_STEP_NS = 4900  # three rendezvous of 32 lanes
@@ -338,6 +339,7 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         share *= _SHORT_RUN_SHARE
     busy = max(tensor, reads + writes, traffic, own / share) + issue
     alone = steps * s.warp_m * s.warp_n / (MMA_M * 8) * _WARP_STEP_CYCLES / 2 * problem.terms + _BARRIER_LATENCY
+    alone += _COPY_CYCLES * sum(_items(outer, s, vector) for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b)))
     latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / _SCHEDULERS + _FINISH_CYCLES
     if s.slices_k > 1:

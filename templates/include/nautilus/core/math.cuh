@@ -298,19 +298,21 @@ NAUTILUS_DEVICE T mish(T a) {
   return a > static_cast<T>(20) ? a : a * (n / (n + static_cast<T>(2)));
 }
 
-// The standard normal distribution function, to 1.4 units in the last place of 1: erfc(z) is 2 to the power of a polynomial, fitted to the
-// logarithm for z up to 10 so that the error of erfc is even. One branch, and a third of the work of erf.
-NAUTILUS_DEVICE float normal_distribution(float a) {
-  constexpr float kCoefficients[] = {-0x1.224f72p-16f, 0x1.eb37e8p-13f,  -0x1.c6c394p-11f, -0x1.bab05cp-10f,
-                                     0x1.da869ap-6f, -0x1.30aad6p-3f, -0x1.d63408p-1f,  -0x1.a0bedp+0f};
-  const float z = device::fabs(a) * 0.70710678118654752440f;
+// a times the standard normal distribution function of a, to 1.4 units in the last place of a: max(a, 0) - |a| tail(|a|), where the tail
+// is 2 to the power of a polynomial, fitted to its logarithm up to 14 so that its own error is even. A dozen instructions and one
+// exponential.
+NAUTILUS_DEVICE float times_normal_distribution(float a) {
+  constexpr float kCoefficients[] = {-0x1.4c21e2p-20f, 0x1.77e17p-16f,  -0x1.e533a8p-14f, -0x1.28d48ap-12f,
+                                     0x1.d96376p-8f,   -0x1.aec86ap-5f, -0x1.d634b8p-2f,  -0x1.26aef4p+0f};
+  const float size = device::fmin(device::fabs(a), 40.0f);  // infinity times no tail would be no number
   float logarithm = kCoefficients[0];
   NAUTILUS_UNROLL
-  for (int i = 1; i < 8; ++i) logarithm = device::fma(logarithm, z, kCoefficients[i]);
-  const float half_tail = 0.5f * device::fast_exp2(logarithm * z);
-  return a < 0.0f ? half_tail : 1.0f - half_tail;
+  for (int i = 1; i < 8; ++i) logarithm = device::fma(logarithm, size, kCoefficients[i]);
+  const float tail = device::fast_exp2(device::fma(logarithm, size, -1.0f));
+  const float half_a = 0.5f * a;
+  return device::copysign(device::fma(-size, tail, half_a + device::fabs(half_a)), a);  // zeros keep the sign
 }
-NAUTILUS_DEVICE double normal_distribution(double a) { return 0.5 * (1.0 + device::erf(a * 0.70710678118654752440)); }
+NAUTILUS_DEVICE double times_normal_distribution(double a) { return a * 0.5 * (1.0 + device::erf(a * 0.70710678118654752440)); }
 
 template <class T>
 NAUTILUS_DEVICE T gelu(T a, T is_tanh) {
@@ -319,7 +321,7 @@ NAUTILUS_DEVICE T gelu(T a, T is_tanh) {
     constexpr T kScale = static_cast<T>(0.79788456080286535588);  // sqrt(2 / pi)
     return half_a * (static_cast<T>(1) + device::tanh(kScale * (a + static_cast<T>(0.044715) * a * a * a)));
   }
-  return a * normal_distribution(a);
+  return times_normal_distribution(a);
 }
 
 // Comparison and choice

@@ -126,7 +126,7 @@ NAUTILUS_DEVICE double rsqrt(double x) { return ::rsqrt(x); }
 NAUTILUS_DEVICE float fast_exp(float x) { return ::__expf(x); }
 NAUTILUS_DEVICE float fast_exp2(float x) {
     float result;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));  // without denormals: three instructions less
     return result;
 }
 NAUTILUS_DEVICE float fast_log(float x) { return ::__logf(x); }
