@@ -111,7 +111,8 @@ def _build(emitter: Emitter, attrs: Col2ImAttrs, operands: tuple[Value | None, .
     if (sources == flat.type.static[1]).any():
         pads = emitter.constant(np.array([0, 0, 0, 1], np.int64))
         flat = emitter.node("Pad", [flat, pads, scalar(emitter, 0, dtype)])
-    terms = cast(emitter, emitter.node("Gather", [flat, emitter.constant(sources)], axis=1), summed)
+    places = sources.astype(np.int32) if flat.type.static[1] < 2**31 else sources
+    terms = cast(emitter, emitter.node("Gather", [flat, emitter.constant(places)], axis=1), summed)
     total = reduction(emitter, "ReduceSum", widen(emitter, terms), (2,), keepdims=0)
     if dtype == BOOL:
         total = emitter.node("Greater", [total, scalar(emitter, 0, I32)])
