@@ -143,7 +143,8 @@ def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> in
     words = (s.warp_m + s.warp_n) // 4 * (fragments + (problem.terms > 1))
     operands = ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b))
     on_the_way = sum(_items(outer, s, vector) * vector for outer, vector in operands if vector * problem.element_bytes < _LEAST_COPY_BYTES)
-    return s.warp_m * s.warp_n // WARP_THREADS + words + on_the_way + 40
+    sums = s.warp_m * s.warp_n // WARP_THREADS * (2 if problem.terms > 1 else 1)  # those of a tile apart
+    return sums + words + on_the_way + 40
 
 
 def grid(problem: MmaProduct, schedule: Schedule) -> tuple[int, int, int]:

@@ -305,10 +305,28 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
       load_fragments<T, LayoutB, false>(b[step % 2], reading + LayoutA::kBytes, warp.n, depth);
     };
     load(0);
-    NAUTILUS_UNROLL
-    for (int step = 0; step < kSteps; ++step) {
-      if (step + 1 < kSteps) load(step + 1);
-      add_step<T, kTerms>(sums, a[step % 2], b[step % 2]);
+    if constexpr (kTerms == 1) {
+      NAUTILUS_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        if (step + 1 < kSteps) load(step + 1);
+        add_step<T, kTerms>(sums, a[step % 2], b[step % 2]);
+      }
+    } else {
+      // Tensor cores cut off what they add to a sum; a short one loses little, and threads add it with rounding.
+      float partial[Warps::kRows][2 * Warps::kPairs][4] = {};
+      NAUTILUS_UNROLL
+      for (int step = 0; step < kSteps; ++step) {
+        if (step + 1 < kSteps) load(step + 1);
+        add_step<T, kTerms>(partial, a[step % 2], b[step % 2]);
+      }
+      NAUTILUS_UNROLL
+      for (int i = 0; i < Warps::kRows; ++i) {
+        NAUTILUS_UNROLL
+        for (int j = 0; j < 2 * Warps::kPairs; ++j) {
+          NAUTILUS_UNROLL
+          for (int e = 0; e < 4; ++e) sums[i][j][e] += partial[i][j][e];
+        }
+      }
     }
     finish(number + kStages - 1, filling);
     reading = reading == shared + (kStages - 1) * kStage ? shared : reading + kStage;
