@@ -20,10 +20,13 @@ from torch import Tensor, nn
 
 from models import weightless
 from models.exports import FOLDER, KEEP_ELEMENTS, description
-from models.zoo import EXPORTERS, liven
+from models.zoo import liven
 
-OPSETS = {"dynamo": 18, "torchscript": 17}
-"""What each exporter writes by default, or last wrote."""
+OPSETS = {"dynamo": 18, "torchscript": 17, "dynamo24": 24}
+"""What is asked of each exporter; from opset 24 on, one of them writes attention as one operator."""
+
+BOTH = ("dynamo", "torchscript")
+AND_ATTENTION = (*BOTH, "dynamo24")
 
 WORDS = 200
 """Size of every vocabulary."""
@@ -49,6 +52,7 @@ class Network:
         source: class that it is an instance of.
         make: builds it.
         licence: of that class, as an SPDX identifier.
+        exporters: how it is exported, as OPSETS has it.
     """
 
     title: str
@@ -56,6 +60,7 @@ class Network:
     source: str
     make: Callable[[], Made]
     licence: str = "Apache-2.0"
+    exporters: tuple[str, ...] = BOTH
 
 
 class _Called(nn.Module):
@@ -258,7 +263,11 @@ SWIN = {"img_size": 64, "embed_dim": 16, "depths": (1, 1, 2, 1), "num_heads": (1
 
 NETWORKS: Mapping[str, Network] = {
     "roberta": Network(
-        title="RoBERTa", task="token ids and mask to the last hidden state", source="transformers.RobertaModel", make=_roberta
+        title="RoBERTa",
+        task="token ids and mask to the last hidden state",
+        source="transformers.RobertaModel",
+        make=_roberta,
+        exporters=AND_ATTENTION,
     ),
     "deberta_v3": Network(
         title="DeBERTa-v3: attention to relative positions",
@@ -280,6 +289,7 @@ NETWORKS: Mapping[str, Network] = {
         task="two texts and an image to their similarities and embeddings",
         source="transformers.CLIPModel",
         make=_clip,
+        exporters=AND_ATTENTION,
     ),
     "wav2vec2": Network(
         title="wav2vec 2.0", task="a waveform to the logits of letters", source="transformers.Wav2Vec2ForCTC", make=_wav2vec2
@@ -289,12 +299,14 @@ NETWORKS: Mapping[str, Network] = {
         task="a token and the keys and values of 15 earlier ones to the logits and the longer keys and values",
         source="transformers.Qwen3ForCausalLM",
         make=_qwen3_decode,
+        exporters=AND_ATTENTION,
     ),
     "gemma3": Network(
         title="Gemma 3: attention through a sliding window and in full",
         task="token ids and mask to the logits of every token",
         source="transformers.Gemma3ForCausalLM",
         make=_gemma3,
+        exporters=AND_ATTENTION,
     ),
     "mamba": Network(
         title="Mamba: a state-space model, its scan unrolled",
@@ -346,7 +358,7 @@ def export(network: Network, exporter: str, path: Path) -> None:
     called = liven(_Called(module, call).eval(), tuple(inputs.values()))
     with torch.inference_mode():
         options: dict[str, Any] = {"dynamo": False}
-        if exporter == "dynamo":
+        if exporter.startswith("dynamo"):
             options = {"dynamo": True, "external_data": False, "verbose": False, "optimize": True}
         torch.onnx.export(called, tuple(inputs.values()), path, opset_version=OPSETS[exporter], input_names=list(inputs), **options)
 
@@ -363,7 +375,7 @@ def main(names: list[str]) -> int:
         network = NETWORKS[name]
         text = description(title=network.title, task=network.task, source=network.source, licence=network.licence)
         (folder / "model.toml").write_text(text, encoding="utf-8")
-        for exporter in EXPORTERS:
+        for exporter in network.exporters:
             with tempfile.TemporaryDirectory() as scratch:
                 whole = Path(scratch) / "model.onnx"
                 export(network, exporter, whole)
