@@ -13,7 +13,7 @@ from nautilus_cli.errors import ModelError, UsageError, nearest, shortened
 from nautilus_cli.frontend.bindings import bound_array
 from nautilus_cli.frontend.ranges import bound_shape
 from nautilus_cli.frontend.tensors import element_type
-from nautilus_cli.ir.dims import lower, same
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.ir.types import DType, Sym, TensorType
@@ -176,11 +176,16 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
             known, source = sizes.setdefault(dim, (size, input_.name))
             if not same(known, size):
                 raise UsageError(
-                    f"{given} makes dimension '{shortened(str(dim))}' {size}; input {quoted(source)} makes it {known}",
+                    f"{given} makes dimension '{shortened(str(dim))}' {_told(size)}; input {quoted(source)} makes it {_told(known)}",
                     where=where,
                     hint="One name of a dimension is one size.",
                 )
     return tuple(shape)
+
+
+def _told(size: int) -> str:
+    """Return a size, or its range."""
+    return f"{lower(size)}..{upper(size)}" if is_symbolic(size) else str(size)
 
 
 def _static(dims: Iterable[int | Sym], sizes: Mapping[Sym, tuple[int, str]]) -> tuple[int, ...] | None:

@@ -12,7 +12,7 @@ from nautilus_cli.errors import InternalError, ModelError, NautilusError, neares
 from nautilus_cli.ir.dims import is_symbolic, lower, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
-from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.contents import as_constant, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.registry import operators
@@ -78,6 +78,10 @@ class GraphBuilder:
         """Return a value of which ARRAY says the contents: integers, and expressions of dimensions."""
         constant = as_constant(array, type_.dtype)
         return Value(type_, tensor=tensor, constant=constant, contents=None if constant is not None else array)
+
+    def sizes(self, sizes: Sequence[int]) -> Value:
+        """Return a vector of int64 sizes, of which some may be known by name and range alone."""
+        return self.known(TensorType(I64, (len(sizes),)), np.array(list(sizes), dtype=object))
 
     def constant(self, array: np.ndarray, tensor: str | None = None) -> Value:
         """Return a constant value; TENSOR is the ONNX tensor that it equals."""

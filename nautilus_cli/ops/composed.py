@@ -24,6 +24,10 @@ class ImmediateEmitter:
         """Return a value with these contents."""
         return Value(TensorType(dtype_of(array), array.shape), constant=array)
 
+    def sizes(self, sizes: Sequence[int]) -> Value:
+        """Return a vector of int64 numbers."""
+        return self.constant(np.array(list(sizes), np.int64))
+
     def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
         """Evaluate an operator with one result."""
         given: Any = operators()[op].attributes(**overrides) if attrs is None else replace(attrs, **overrides)  # type: ignore[type-var]

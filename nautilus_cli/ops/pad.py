@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, lower, maximum, minimum, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
@@ -106,6 +107,27 @@ def runs(places: np.ndarray) -> tuple[Run, ...]:
     return tuple(sorted(found, key=lambda r: r.begin - r.end))
 
 
+def _runs_of(size: int, before: int, after: int, mode: str) -> tuple[Run, ...]:
+    """Return the runs of one dimension of any size, longest first as far as that is known."""
+    if not any(map(is_symbolic, (size, before, after))):
+        return runs(source_places(size, before, after, mode))
+    whole = Run(before, before + size, 0, 1)
+    if same(before, 0) and same(after, 0):
+        return (whole,)
+    reach = 1 if mode == "edge" else maximum(before, after) + (0 if mode == "wrap" else 1)
+    if lower(minimum(before, after)) < 0 or lower(size - reach) < 0:
+        raise ModelError(f"mode '{mode}' pads a dimension of {size} by {before} and {after}; it must be known to have that many elements")
+    end = before + size
+    match mode:
+        case "edge":
+            sides = Run(0, before, 0, 0), Run(end, end + after, size - 1, 0)
+        case "wrap":
+            sides = Run(0, before, size - before, 1), Run(end, end + after, 0, 1)
+        case _:
+            sides = Run(0, before, before, -1), Run(end, end + after, size - 2, -1)
+    return (whole, *(side for side in sides if not same(side.begin, side.end)))
+
+
 def _extents(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, ...], mode: str) -> tuple[int, ...]:
     extents = tuple(d + b + a for d, b, a in zip(shape, before, after, strict=True))
     if any(extent < 0 for extent in extents):
@@ -155,7 +177,7 @@ def _pieces(context: MovementContext) -> tuple[Piece, ...]:
             return (inner,)
         fill = 2 if len(context.types) > 2 and context.types[2] is not None else None
         return (inner, Piece(fill, from_strides(extents, [0] * len(extents))))
-    places = [runs(source_places(d, b, a, context.attrs.mode)) for d, b, a in zip(shape, before, after, strict=True)]
+    places = [_runs_of(d, b, a, context.attrs.mode) for d, b, a in zip(shape, before, after, strict=True)]
     return tuple(Piece(0, _region(shape, extents, region)) for region in product(*places))
 
 
@@ -177,8 +199,8 @@ def _normalise(emitter: Emitter, attrs: PadAttrs, operands: tuple[Value | None, 
             return None
         fill = emitter.constant(np.array(attrs.value, data.type.dtype.numpy))
         return (emitter.node("Pad", [data, emitter.constant(np.array([*before, *after], np.int64)), fill]),)
-    padded_axes = [axis for axis in range(len(shape)) if before[axis] or after[axis]]
-    count = prod(len(runs(source_places(shape[a], before[a], after[a], attrs.mode))) for a in padded_axes)
+    padded_axes = [axis for axis in range(len(shape)) if not same(before[axis], 0) or not same(after[axis], 0)]
+    count = prod(len(_runs_of(shape[a], before[a], after[a], attrs.mode)) for a in padded_axes)
     if count <= MAX_PIECES or len(padded_axes) < 2:
         return None
     for axis in padded_axes:

@@ -25,6 +25,10 @@ class Emitter(Protocol):
         """Return a constant value."""
         ...
 
+    def sizes(self, sizes: Sequence[int]) -> Value:
+        """Return a vector of int64 sizes, of which some may be known by name and range alone."""
+        ...
+
     def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
         """Append a node with one output; its type is inferred. OVERRIDES set fields of the operator's attribute dataclass."""
         ...

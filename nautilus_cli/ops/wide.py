@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import DType
 from nautilus_cli.ops.element_types import ONNX_NUMBERS
@@ -27,9 +28,9 @@ def scalar(emitter: Emitter, number: float, dtype: DType) -> Value:
 
 def reshape(emitter: Emitter, value: Value, shape: tuple[int, ...]) -> Value:
     """Return VALUE with another shape, itself where it has it."""
-    if value.type.static == shape:
+    if same(value.type.static, shape):
         return value
-    return emitter.node("Reshape", [value, emitter.constant(np.array(shape, np.int64))], allowzero=1)
+    return emitter.node("Reshape", [value, emitter.sizes(shape)], allowzero=1)
 
 
 def scaled(emitter: Emitter, value: Value, factor: float) -> Value:

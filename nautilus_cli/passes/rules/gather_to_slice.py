@@ -32,7 +32,7 @@ class GatherToSlice:
         bounds = [progression.start, end if end >= 0 else np.iinfo(np.int64).min, axis, progression.step]
         starts, ends, axes, steps = (emit.constant(np.array([number], np.int64)) for number in bounds)
         sliced = emit.node("Slice", (data, starts, ends, axes, steps))
-        shape = emit.constant(np.array(next(node.results()).type.static, np.int64))
+        shape = emit.sizes(next(node.results()).type.static)
         return emit.node("Reshape", (sliced, shape), allowzero=1)
 
 

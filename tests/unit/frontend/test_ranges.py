@@ -48,7 +48,7 @@ def test_a_named_dimension_is_one_in_every_input() -> None:
         ({"dims": {"bach": DimRange(1, 8)}}, r"--dim 'bach': no input has a dimension of this name.*batch"),
         ({"shapes": {"ids": (DimRange(0, 8), 3)}}, r"dimension 'batch': no size lies in 0\.\.8"),
         ({"shapes": {"ids": (DimRange(5, 7, 8), 3)}}, r"no size lies in 5\.\.7 \(multiples of 8\)"),
-        ({"shapes": {"ids": (2, 3), "mask": (DimRange(1, 4), 3)}}, "makes dimension 'batch' batch; input 'ids' makes it 2"),
+        ({"shapes": {"ids": (2, 3), "mask": (DimRange(1, 4), 3)}}, "makes dimension 'batch' 1..4; input 'ids' makes it 2"),
     ],
 )
 def test_ranges_that_cannot_be_meant(given: dict[str, Any], told: str) -> None:

@@ -23,6 +23,9 @@ from nautilus_cli.ir.index_map import (
     reshaped,
     sliced,
 )
+from nautilus_cli.ir.types import F32, TensorType
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.movement import pieces
 
 N, M = symbol("n", 1, 9), symbol("m", 1, 40)
 SIZES = [{"n": n, "m": m} for n, m in product((1, 2, 3, 7, 9), (1, 2, 5, 16, 40))]
@@ -126,3 +129,22 @@ def test_trees_of_data_are_bound_whole() -> None:
     assert bound[0] == identity((2, 10)) and bound[1:] == ("text", 3)
     assert bind(bound, {"n": 2}) is bound
     assert all(is_symbolic(e) for e in expressions(tree)) and any(same(e, N * M * 2) for e in expressions(((N * M * 2,), tree)))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_padding_of_a_size_that_is_not_known(mode: str) -> None:
+    """The pieces of a Pad, tried in order, find what numpy's pad finds."""
+    wide = symbol("p", 5, 40)
+    emit = GraphBuilder()
+    data = emit.input("x", TensorType(F32, (N, wide)))
+    padded_value = emit.node("Pad", [data, emit.constant(np.array([0, 3, 0, 2], np.int64))], mode=mode)
+    assert same(padded_value.type.static, (N, wide + 5))
+    parts = pieces(emit.nodes[-1], padded_value)
+    for n, p in product((1, 2), (5, 6, 17)):
+        array = np.arange(n * p).reshape(n, p)
+        found = np.full((n, p + 5), -1)
+        for piece in reversed(parts):
+            offsets, valid = bind(piece.map, {"n": n, "p": p}).offsets()
+            found = np.where(valid, offsets if piece.operand == 0 else -1, found)
+        numpy_mode = {"constant": {"mode": "constant", "constant_values": -1}}.get(mode, {"mode": mode})
+        np.testing.assert_array_equal(found, np.pad(array, [(0, 0), (3, 2)], **numpy_mode))
