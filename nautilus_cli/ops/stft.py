@@ -1,4 +1,4 @@
-"""STFT: Fourier transforms of windows that slide over a signal; a convolution with turning windows while they are short."""
+"""STFT: Fourier transforms of windows that slide over a signal."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import contents, first_of, operand, operand_count, optional_contents, optional_operand, same_dtype, shaped
 from nautilus_cli.ops.element_types import FLOATS, INDICES
-from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, matrix, transformed
+from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, matrix, multiplied, transformed
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, widen
+from nautilus_cli.ops.windows import WindowsAttrs
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +104,38 @@ def _evaluate(attrs: STFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
 
 
 def _build(emitter: Emitter, attrs: STFTAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    """Frames are a view of the signal; while they are short, each is a row of one product."""
     x, window = first_of(operands), (*operands, None, None)[2]
     found = _plan(attrs, [None if v is None else v.type for v in operands], [None if v is None else v.constant for v in operands])
     batch, samples = x.type.static[:2]
     size = x.type.static[2] if len(x.type.shape) == 3 else 1
-    signal = reshape(emitter, widen(emitter, x), (batch, samples, size))
-    turn = _as_convolution if found.length <= DIRECT_LENGTH else _by_frame
-    return (cast(emitter, turn(emitter, found, signal, window), x.type.dtype),)
+    signal = reshape(emitter, widen(emitter, x), (batch, samples * size))
+    frames = emitter.node("nautilus::Windows", [signal], WindowsAttrs(length=found.length * size, step=found.step * size))
+    rows = reshape(emitter, frames, (batch * found.frames, found.length, size))
+    result = (_at_once if found.length <= DIRECT_LENGTH else _in_parts)(emitter, found, rows, window)
+    return (cast(emitter, reshape(emitter, result, (batch, found.frames, found.outputs, 2)), x.type.dtype),)
 
 
-def _as_convolution(emitter: Emitter, found: _Plan, signal: Value, window: Value | None) -> Value:
-    """Each number of a spectrum is a channel; a window that is known is part of the weights before they are rounded."""
-    batch, samples, size = signal.type.static
-    dtype = signal.type.dtype.numpy
+def _at_once(emitter: Emitter, found: _Plan, rows: Value, window: Value | None) -> Value:
+    """Multiply [rows, n, c]; a window that is known is part of the factors before they are rounded."""
+    size = rows.type.static[2]
     factors = matrix(found.length, found.outputs, found.length, is_complex=size == 2, inverse=False)
-    if window is not None and window.constant is not None:
-        factors = factors * window.constant.astype(np.float64).reshape(-1, 1, 1, 1)
-    weights = emitter.constant(factors.transpose(2, 3, 1, 0).reshape(2 * found.outputs, size, found.length).astype(dtype))
-    if window is not None and window.constant is None:
-        weights = emitter.node("Mul", [weights, widen(emitter, window)])
-    channels = emitter.node("Transpose", [signal], perm=(0, 2, 1)) if size == 2 else reshape(emitter, signal, (batch, 1, samples))
-    result = reshape(emitter, emitter.node("Conv", [channels, weights], strides=(found.step,)), (batch, found.outputs, 2, found.frames))
-    return emitter.node("Transpose", [result], perm=(0, 3, 1, 2))
+    if window is None:
+        return multiplied(emitter, rows, factors)
+    if window.constant is not None:
+        return multiplied(emitter, rows, factors * window.constant.astype(np.float64).reshape(-1, 1, 1, 1))
+    flat = factors.reshape(found.length, -1).astype(rows.type.dtype.numpy)
+    weights = emitter.node("Mul", [emitter.constant(flat), reshape(emitter, widen(emitter, window), (found.length, 1))])
+    columns = (rows.type.static[0], found.length * size)
+    product = emitter.node("MatMul", [reshape(emitter, rows, columns), reshape(emitter, weights, (columns[1], 2 * found.outputs))])
+    return reshape(emitter, product, (columns[0], found.outputs, 2))
 
 
-def _by_frame(emitter: Emitter, found: _Plan, signal: Value, window: Value | None) -> Value:
-    """Frames are gathered and transformed in parts."""
-    batch, _, size = signal.type.static
-    frames = emitter.node("Gather", [signal, emitter.constant(_places(found))], axis=1)
+def _in_parts(emitter: Emitter, found: _Plan, rows: Value, window: Value | None) -> Value:
+    """Multiply by the window and transform what is too long for one product."""
     if window is not None:
-        frames = emitter.node("Mul", [frames, reshape(emitter, widen(emitter, window), (found.length, 1))])
-    rows = transformed(emitter, reshape(emitter, frames, (batch * found.frames, found.length, size)), inverse=False)
-    return reshape(emitter, cut(emitter, rows, 1, found.outputs), (batch, found.frames, found.outputs, 2))
+        rows = emitter.node("Mul", [rows, reshape(emitter, widen(emitter, window), (found.length, 1))])
+    return cut(emitter, transformed(emitter, rows, inverse=False), 1, found.outputs)
 
 
 OPERATOR = Operator(
