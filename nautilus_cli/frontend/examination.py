@@ -143,7 +143,7 @@ class _Examiner(Importer):
         self.unexamined = 0
         self._declared: Mapping[str, ValueInfoProto] = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
         self._read_by_unknown: dict[Value, None] = {}
-        self._seen: set[tuple[int, str]] = set()
+        self._repeated: dict[tuple[int, str], NodeProto] = {}  # holds the nodes, so that no other gets the identity of one
         self._checked: set[FunctionKey] = set()
 
     def add(self, node: str, op: str, error: ModelError) -> None:
@@ -192,23 +192,25 @@ class _Examiner(Importer):
             captured = [scope.find(name) for name in reads(node)]
             if not any(value is _UNKNOWN for value in captured):
                 return super()._node(node, scope, origin)
-            self.unexamined += 1
-            self._check_operator(node, scope.versions, origin, scope.depth)
+            if self._is_new(node, scope, ""):
+                self.unexamined += 1
+                self._check_operator(node, scope.versions, origin, scope.depth)
         except ModelError as error:
-            if error.message != _UNKNOWN.reason:
-                self._add_once(node, scope, origin, error)
+            if error.message != _UNKNOWN.reason and self._is_new(node, scope, error.message):
+                self.add(origin, operator_key(node.domain, node.op_type), error)
         self._read_by_unknown.update((v, None) for v in operands if isinstance(v, Value) and v.constant is None)
         try:
             return self._stand_ins(node, scope, operands)
         except ModelError:  # its attributes cannot be read
             return [_UNKNOWN if name else None for name in node.output]
 
-    def _add_once(self, node: NodeProto, scope: Scope, origin: str, error: ModelError) -> None:
-        """Keep an error, of the copies that a loop makes of a node only the first."""
-        key = (id(node), error.message)
-        if not (scope.is_repeated and key in self._seen):
-            self._seen.add(key)
-            self.add(origin, operator_key(node.domain, node.op_type), error)
+    def _is_new(self, node: NodeProto, scope: Scope, message: str) -> bool:
+        """Whether something has not been said yet of a copy that a loop makes of a node; of other nodes always."""
+        key = (id(node), message)
+        if not scope.is_repeated or key not in self._repeated:
+            self._repeated[key] = node
+            return True
+        return False
 
     def _stand_ins(self, node: NodeProto, scope: Scope, operands: Sequence[Entity | None]) -> list[Entity | None]:
         """Return for each result of a node that fails an input of its type, where the model or ONNX knows that."""

@@ -130,15 +130,21 @@ def test_nodes_inside_functions_and_branches_are_named_by_their_path(tmp_path: P
 def test_copies_that_a_loop_makes_are_named_once(tmp_path: Path) -> None:
     ports = [helper.make_tensor_value_info(n, t, []) for n, t in (("i", TensorProto.INT64), ("c", TensorProto.BOOL))]
     body = helper.make_graph(
-        [node("Gadget", "x", "g", "inner", domain="com.acme"), node("Identity", "c", "c2")],
+        [
+            node("Gadget", "x", "f", "inner", domain="com.acme"),
+            node("Gizmo", "f", "g", "behind", domain="com.acme"),
+            node("Identity", "c", "c2", "again"),
+        ],
         "body",
         [*ports, helper.make_tensor_value_info("v", TensorProto.FLOAT, [2, 8])],
         [helper.make_tensor_value_info("c2", TensorProto.BOOL, []), helper.make_tensor_value_info("g", TensorProto.FLOAT, [2, 8])],
     )
     proto = model(node("Loop", "count yes x", "y", "loop", body=body), count=np.array(5), yes=np.array(True))
     examination = found(proto, tmp_path)
-    assert len(examination.findings) == 1
-    assert examination.findings[0].node.startswith("loop") and examination.findings[0].node.endswith("/inner")
+    assert [finding.op for finding in examination.findings] == ["com.acme::Gadget", "com.acme::Gizmo"]
+    assert [finding.node.rpartition("/")[2] for finding in examination.findings] == ["inner", "behind"]
+    assert all(finding.node.startswith("loop") for finding in examination.findings)
+    assert examination.unexamined == 1
 
 
 def test_functions_that_call_each_other_do_not_unfold(tmp_path: Path) -> None:
