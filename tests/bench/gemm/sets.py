@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from nautilus_cli.kernels import mma_product, wgmma_product
+from nautilus_cli.kernels import mma_product, product, wgmma_product
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.jobs import Product, request
@@ -184,6 +184,26 @@ def epilogues() -> Wanted:
             yield wgmma(p, f"{epilogue} pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
 
 
+def ladder() -> Wanted:
+    """1024³ from a tile in shared memory to wgmma, each step with what the one before has: fp32 without tensor cores, then fp16."""
+    p = Product(m=1024, n=1024, k=1024, dtype="fp32")
+    narrow = {"stages": 1, "fragment": 1, "vector_a": 1, "vector_b": 1, "vector_c": 1}
+    steps: tuple[tuple[str, dict[str, int]], ...] = (
+        ("1 shared tile", {"tile_m": 16, "tile_n": 16, "tile_k": 16, "thread_m": 1, "thread_n": 1, **narrow}),
+        ("2 register tile", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, **narrow}),
+        ("3 vectors", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, "stages": 1}),
+        ("4 double buffer", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, "stages": 2}),
+    )
+    problem = request(p, "gemm", target("sm_90a")).problem.product
+    for label, fields in steps:
+        schedule = product.Schedule(**fields)
+        yield p, label, "gemm", schedule if "vector_a" in fields else product.with_vectors(problem, schedule)
+    yield p, "5 chosen", "gemm", None
+    p = Product(m=1024, n=1024, k=1024)
+    yield mma(p, "6 mma", tile_m=128, tile_n=64, tile_k=64, warp_m=64, warp_n=32, stages=3)
+    yield wgmma(p, "7 wgmma, bulk copies", tile_m=128, tile_n=64, consumers=2, group_m=8)
+
+
 def single() -> Wanted:
     """Products of fp32: in fp32, as tf32, and as sums of two of tf32."""
     for m, n, k in ((4096, 4096, 4096), (1024, 1024, 1024), (512, 3072, 768)):
@@ -237,6 +257,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "epilogues": epilogues,
     "first": first,
     "fit": fit,
+    "ladder": ladder,
     "large": large,
     "single": single,
     "small": small,
