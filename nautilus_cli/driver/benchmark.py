@@ -73,10 +73,11 @@ def bench(options: BenchOptions, progress: Progress = silent) -> BenchResult:
     with load_library(options.library, device=options.device, place=options.place) as library:
         loaded = None
         if options.against is not None:
-            from nautilus_cli.driver.origin import origin  # here: without a model a library is measured where there is no onnx
+            from nautilus_cli.driver.origin import given_shapes, origin  # here: to measure a library without a model takes no onnx
 
             progress("reading the model", 0, 1)
-            loaded = origin(library, options.against)
+            shapes = given_shapes(library, options.inputs) if library.dimensions and options.inputs is not None else None
+            loaded = origin(library, options.against, shapes)
         inputs = _inputs(library, loaded, options)
         arrays = {name: drawn.array for name, drawn in inputs.items()}
         info = library.info
@@ -152,7 +153,9 @@ def _inputs(library: Library, loaded: LoadedModel | None, options: BenchOptions)
         return draw(loaded.graph, options.seed, options.ranges)
     if library.dimensions:
         names = ", ".join(dimension.name for dimension in library.dimensions)
-        raise UsageError(f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays to time.")
+        raise UsageError(
+            f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays of some sizes."
+        )
     values = {tensor.name: Value(TensorType(tensor.type, tensor.shape)) for tensor in library.inputs}
     graph = Graph(inputs=tuple(values.items()), outputs=(), nodes=())
     integers = {t.name: _UNKNOWN_INTEGERS for t in library.inputs if t.type.kind in ("int", "uint") and t.type.bits > 8}

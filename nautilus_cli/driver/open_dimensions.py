@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
+from nautilus_cli.driver.origin import sampled
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol, symbols
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.ranges import dimensions, representative
+from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.runtime.library import Library
 
 
@@ -30,14 +31,6 @@ def points_of(shapes: Mapping[str, Sequence[Size]], dims: Mapping[str, DimRange]
             if isinstance(size, DimRange):
                 given |= {found.name: size for found in symbols(dim)}
     return {name: size.points for name, size in given.items() if size.points}
-
-
-def sampled(dims: tuple[Symbol, ...]) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Yield sizes with what they are: the smallest, the largest, and those between that divide by little."""
-    yield "the smallest sizes", {d.name: d.low for d in dims}
-    yield "the largest sizes", {d.name: d.high for d in dims}
-    middle = {d: (d.low + d.high) // (2 * d.divisor) * d.divisor for d in dims}
-    yield "sizes between", {d.name: representative(replace(d, high=max(d.low, middle[d]))) for d in dims}
 
 
 def verify_sampled(

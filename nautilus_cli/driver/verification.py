@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
-from nautilus_cli.driver.origin import origin, reference_model
+from nautilus_cli.driver.origin import given_shapes, open_error, origin, reference_model, sampled_shapes
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -77,6 +77,7 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
     """
     _require_one_source(options)
     from nautilus_cli.driver.each_target import open_each, together
+    from nautilus_cli.driver.open_dimensions import worst
 
     progress("reading the model", 0, 1)
     libraries, notes = open_each(options.library, options.device, options.place)
@@ -84,12 +85,26 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
     with ExitStack() as opened:
         for library in libraries:
             opened.enter_context(library)
-        model = origin(libraries[0], options.model)
+        models = list(_origins(libraries[0], options))
         for library in libraries:
-            results.append(verify_loaded(model, library, options, progress))
+            compared = ((what, verify_loaded(model, library, options, progress)) for what, model in models)
+            results.append(worst(compared) if libraries[0].dimensions else next(compared)[1])
             options = replace(options, save_inputs=None, save_outputs=None)
     found = together(results)
     return replace(found, notes=(*found.notes, *notes))
+
+
+def _origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:
+    """Yield the model that a library was compiled from, with what its shapes are; at several sizes where dimensions are open."""
+    if not library.dimensions:
+        yield "its shapes", origin(library, options.model)
+    elif options.inputs is not None:
+        yield "the sizes given", origin(library, options.model, given_shapes(library, options.inputs))
+    elif options.dataset is not None or options.per_node or options.golden is not None:
+        raise open_error(library)
+    else:
+        for what, shapes in sampled_shapes(library):
+            yield what, origin(library, options.model, shapes)
 
 
 def _require_one_source(options: VerifyOptions) -> None:

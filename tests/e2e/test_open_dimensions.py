@@ -136,15 +136,14 @@ def test_from_the_command_line(nautilus: Caller, built: tuple[Path, Path], tmp_p
         "run", output, "--inputs", arrays
     ).refused(2)
     assert "leaves dimensions open (batch)" in nautilus("bench", output).refused(2)
-    assert "leaves dimensions open (batch)" in nautilus("verify", built[0], output).refused(2)
+    assert "leaves dimensions open (batch)" in nautilus("verify", built[0], output, "--per-node").refused(2)
+    assert "compared at the smallest sizes, the largest sizes, sizes between" in nautilus("verify", built[0], output).done().err
+    np.savez(arrays, x=batch(5))
+    assert "compared at the sizes given" in nautilus("verify", built[0], output, "--inputs", arrays).done().err
+    nautilus("bench", output, "--inputs", arrays, "--against", built[0], "--iterations", "1", "--duration", "0", "--warmup", "0").done()
     assert "--dim 'bach': no input has a dimension of this name" in nautilus(
         "compile", built[0], "-o", output, "--target", "emulated", "--dim", "bach=1..4"
     ).refused(2)
-
-
-def test_what_the_user_cannot_verify_yet_says_so(built: tuple[Path, Path]) -> None:
-    with pytest.raises(UsageError, match=r"leaves dimensions open \(batch\)"):
-        driver.verify(driver.VerifyOptions(model=built[0], library=built[1]))
 
 
 def test_a_value_that_the_model_declares_is_checked_when_it_runs(tmp_path: Path) -> None:
