@@ -37,6 +37,9 @@ class Evaluator:
     def constant(self, array: np.ndarray) -> Value:
         return Value(TensorType(dtype_of(array), array.shape), constant=np.asarray(array))
 
+    def sizes(self, sizes: Sequence[int]) -> Value:
+        return self.constant(np.array(list(sizes), np.int64))
+
     def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
         operator = operators()[op]
         given: Any = operator.attributes(**overrides) if attrs is None else replace(attrs, **overrides)  # type: ignore[type-var]
