@@ -138,8 +138,9 @@ def test_where(three: list[tuple[int, ...]], dtype: object, rng: np.random.Gener
 @settings(max_examples=20, deadline=None)
 def test_cast(target: str, data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     source = data.draw(st.sampled_from((*FLOATS, *INTEGERS, np.bool_)))
+    shape = shape or (1,) if target == "f8e8m0" else shape  # of which the reference takes no scalar
     x = values(rng, shape, source)
-    if target.startswith("u") and np.dtype(source).kind not in "iu":
+    if target == "f8e8m0" or (target.startswith("u") and np.dtype(source).kind not in "iu"):
         x = np.abs(x.astype(np.float32)).astype(source)
     check("Cast", [x], {"to": ONNX_NUMBERS[DTYPES[target]]})
     check("CastLike", [x, np.zeros(2, DTYPES[target].numpy)])
