@@ -44,6 +44,9 @@ from nautilus_cli.ir.types import TensorType
 _UNKNOWN = Unavailable("reads what a node before it could not compute")
 """Stands for every result of a node that failed."""
 
+MOST_COPIED = 500
+"""Nodes in copies of loops' bodies that are looked at once something has failed; what loops give is unknown then."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -141,10 +144,19 @@ class _Examiner(Importer):
         super().__init__(model, external, size_bytes)
         self.findings: list[Finding] = []
         self.unexamined = 0
+        self._copied = 0
         self._declared: Mapping[str, ValueInfoProto] = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
         self._read_by_unknown: dict[Value, None] = {}
         self._repeated: dict[tuple[int, str], NodeProto] = {}  # holds the nodes, so that no other gets the identity of one
         self._checked: set[FunctionKey] = set()
+
+    def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
+        """Count as the importer does; a loop is left early once something has failed: its copies fail again, and each takes its time."""
+        super().spend(count, where, is_repeated=is_repeated)
+        if is_repeated and self.findings:
+            self._copied += count
+            if self._copied > MOST_COPIED:
+                raise _UNKNOWN.error(where)
 
     def add(self, node: str, op: str, error: ModelError) -> None:
         """Keep an error."""
@@ -208,7 +220,7 @@ class _Examiner(Importer):
         """Whether something has not been said yet of a copy that a loop makes of a node; of other nodes always."""
         key = (id(node), message)
         if not scope.is_repeated or key not in self._repeated:
-            self._repeated[key] = node
+            self._repeated[key] = self._repeated[id(node), ""] = node  # one that failed has been looked at
             return True
         return False
 

@@ -11,7 +11,8 @@ import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from nautilus_cli.errors import ModelError, UsageError
-from nautilus_cli.frontend.examination import Examination, examine
+from nautilus_cli.frontend import examination
+from nautilus_cli.frontend.examination import MOST_COPIED, Examination, examine
 
 X = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8])
 OUT = helper.make_empty_tensor_value_info("y")
@@ -177,3 +178,21 @@ def test_what_is_wrong_with_options_or_the_file_is_raised(tmp_path: Path) -> Non
     (tmp_path / "text").write_text("no model\n" * 20)
     with pytest.raises(ModelError, match="text file"):
         examine(tmp_path / "text")
+
+
+@pytest.mark.parametrize("trips", [10**12, 3])
+def test_a_loop_that_fails_is_left_early(trips: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a node in it would give is asked of ONNX for each copy, which takes long: an endless loop must not do so 20000 times."""
+    asked = []
+
+    def inferred(*_: object) -> dict[str, object]:
+        asked.append(1)
+        return {}
+
+    monkeypatch.setattr(examination, "inferred", inferred)
+    flag, number = (helper.make_tensor_value_info(name, kind, []) for name, kind in (("c", TensorProto.BOOL), ("i", TensorProto.INT64)))
+    state, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 8]) for name in ("a", "b"))
+    body = helper.make_graph([node("Frobnicate", "a", "b", "bad")], "body", [number, flag, state], [flag, result])
+    proto = model(helper.make_node("Loop", ["n", "", "x"], ["t"], "loop", body=body), node("Sqroot", "x", "y"), n=np.array(trips))
+    assert names(found(proto, tmp_path)) == ["loop[0]/bad", "Sqroot"]
+    assert len(asked) <= 2 * MOST_COPIED
