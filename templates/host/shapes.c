@@ -148,8 +148,13 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
   const struct payload *payload = &model->payload;
   int64_t value = shapes->sizes[patch->size];
   size_t launch = (size_t)patch->target - model->place.variant->launch_first;
+  uint64_t most = patch->kind == PATCH_BYTES   ? payload->ports[patch->target].bytes
+                  : patch->kind == PATCH_ARENA ? payload->variants[patch->target].arena_bytes
+                                               : INT64_MAX;
   if (patch->kind != PATCH_WORD && value < 0)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is negative");
+  if (patch->kind != PATCH_WORD && (uint64_t)value > most)
+    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is above its bound");
   switch (patch->kind) {
   case PATCH_DIMENSION:
     shapes->dims[payload->ports[patch->target].dim_first + patch->field] = value;

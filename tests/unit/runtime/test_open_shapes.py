@@ -1,0 +1,228 @@
+"""Open dimensions in the host code: shapes, memory, graphs, and tables that are not what they should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nautilus_cli
+from nautilus_cli.artifact import payload as payloads
+from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.sizes import PATCH, SIZE, Operation, Patched
+from nautilus_cli.errors import FileError, UsageError
+from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.types import F32
+from nautilus_cli.lowering.plan import Port, Word
+from nautilus_cli.runtime.library import Library
+from tests.support import fake_library
+
+N, M = symbol("rows", 1, 2), symbol("picks", 2, 20, 2)
+COLUMNS = N + 2
+"""Of every row: worked out from another dimension. Two rows of three are as many numbers as the weights have, one row of three is too."""
+
+
+def variant(image: bytes) -> Variant:
+    """The fake model, whose tensors have `rows` rows of three, and which picks `picks` numbers."""
+    plain = fake_library.plan()
+    count, picks = Word(kind="integer", value=N * 3), Word(kind="integer", value=M)
+    launches = [
+        replace(
+            launch,
+            words=tuple(count if w.kind == "integer" and w.value == 6 else picks if w.kind == "integer" else w for w in launch.words),
+        )
+        for launch in plain.launches
+    ]
+    kernels = [replace(k, geometry=replace(k.geometry, grid=(N * 2, 1, 1))) for k in plain.kernels]
+    ports = {"x": (N, 3), "y.1": (N, 3), "index": (M,), "sum": (N, 3), "picked": (M,)}
+    inputs, outputs = (
+        tuple(replace(port, shape=ports.get(port.name, port.shape)) for port in found) for found in (plain.inputs, plain.outputs)
+    )
+    extra = Port(name="unused", dtype=F32, shape=(COLUMNS,))
+    return fake_library.variant(
+        image,
+        inputs=(*inputs, extra),
+        outputs=outputs,
+        kernels=tuple(kernels),
+        launches=tuple(launches),
+        arena_bytes=256 + N * 256,
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path, host: bytes, image: bytes) -> Path:
+    return fake_library.write(tmp_path / "libmodel.so", host, variant(image))
+
+
+@pytest.fixture
+def library(path: Path) -> Iterator[Library]:
+    with nautilus_cli.load(path) as loaded:
+        yield loaded
+
+
+def inputs(rows: int, picks: int, **changes: np.ndarray) -> dict[str, np.ndarray]:
+    x = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)
+    given = {"x": x, "y.1": x * 10, "index": np.arange(picks) % (rows * 3), "unused": np.zeros(rows + 2, np.float32)}
+    return given | {name.replace("_", "."): array for name, array in changes.items()}
+
+
+def check(found: dict[str, np.ndarray], rows: int, picks: int) -> None:
+    expected = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) * 11 + fake_library.WEIGHTS.reshape(-1)[: rows * 3].reshape(rows, 3)
+    np.testing.assert_array_equal(found["sum"], expected)
+    np.testing.assert_array_equal(found["picked"], expected.reshape(-1)[np.arange(picks) % (rows * 3)])
+
+
+def counters(found: dict[str, np.ndarray]) -> tuple[int, int, int]:
+    """Graph launches, launches on streams, and updates of nodes so far, those of this very run not all included."""
+    return tuple(int(n) for n in found["counters"][1:])  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("rows", "picks"), [(1, 2), (2, 20), (1, 20), (2, 6)])
+def test_runs_at_every_size(library: Library, rows: int, picks: int) -> None:
+    found = library(inputs(rows, picks))
+    check(found, rows, picks)
+    assert found["sum"].shape == (rows, 3) and found["picked"].shape == (picks,)
+
+
+def test_what_it_says_of_itself(library: Library) -> None:
+    assert [(d.name, d.low, d.high, d.divisor) for d in library.dimensions] == [("rows", 1, 2, 1), ("picks", 2, 20, 2)]
+    assert [t.shape for t in library.inputs] == [(-1, 3), (-1, 3), (-1,), (-1,)]
+    assert library.inputs[0].bytes == 24 and library.info.workspace_bytes == 768
+    shapes = [(1, 3), (1, 3), (4,), (3,)]
+    assert [(t.shape, t.bytes) for t in library.model.outputs_for(shapes)][:2] == [((1, 3), 12), ((4,), 16)]
+    assert library.model.workspace_bytes_for(shapes) == 512
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (inputs(3, 2), "input 'x' has 3 in dimension 0, 'rows'; the library was compiled for 1 to 2"),
+        (inputs(2, 2, y_1=np.zeros((1, 3), np.float32)), "input 'y.1' has 1 in dimension 0, 'rows'; input 'x' makes it 2"),
+        (inputs(2, 3), "input 'index' has 3 in dimension 0, 'picks'; the library was compiled for 2 to 20 in multiples of 2"),
+        (inputs(2, 22), "input 'index' has 22 in dimension 0, 'picks'; the library was compiled for 2 to 20"),
+        (inputs(2, 0), "input 'index' has 0 in dimension 0, 'picks'"),
+        (
+            inputs(2, 4, unused=np.zeros(5, np.float32)),
+            "input 'unused' has 5 in dimension 0; with these sizes of the other dimensions it takes 4",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_and_the_next_run_is_right(library: Library, given: dict[str, np.ndarray], told: str) -> None:
+    check(library(inputs(2, 4)), 2, 4)
+    with pytest.raises(UsageError, match=told):
+        library(given)
+    check(library(inputs(2, 4)), 2, 4)
+
+
+def test_the_second_run_of_a_shape_makes_a_graph_that_later_ones_replay(library: Library) -> None:
+    launches = 5
+    graphs, streams, _ = counters(library(inputs(1, 2)))
+    assert (graphs, streams) == (0, launches - 1), "the counters are read by the fourth of five launches, which is counted"
+    graphs, streams, _ = counters(library(inputs(1, 2)))
+    assert (graphs, streams) == (1, launches)
+    graphs, streams, updates = counters(library(inputs(1, 2)))
+    assert (graphs, streams) == (2, launches)
+    library(inputs(2, 2))
+    assert counters(library(inputs(2, 2)))[:2] == (3, 2 * launches)
+    graphs, streams, before = counters(library(inputs(1, 2)))
+    assert (graphs, streams) == (4, 2 * launches), "the shape that was known before has its graph still"
+    assert counters(library(inputs(1, 2)))[2] == before, "and its nodes hold what they shall"
+
+
+def test_graphs_of_shapes_not_used_for_long_make_room(library: Library) -> None:
+    sizes = [(rows, picks) for picks in range(2, 20, 2) for rows in (1, 2)]
+    for _ in range(2):
+        for rows, picks in sizes:  # eighteen shapes, each twice in a row
+            check(library(inputs(rows, picks)), rows, picks)
+            check(library(inputs(rows, picks)), rows, picks)
+    graphs, streams, updates = counters(library(inputs(*sizes[-1])))
+    assert graphs == 2 * len(sizes) + 1
+    assert updates > 0, "a graph that made room was brought up to other shapes, not built anew"
+    assert streams == 2 * len(sizes) * 5
+
+
+def test_a_context_that_launches_one_by_one_makes_no_graph(path: Path) -> None:
+    with nautilus_cli.load(path, launch="stream") as library:
+        for _ in range(4):
+            graphs, _, _ = counters(library(inputs(2, 8)))
+        assert graphs == 0
+
+
+@pytest.mark.parametrize("size", [0, 511, 767])
+def test_a_workspace_of_the_caller_must_suffice(library: Library, size: int) -> None:
+    place = np.zeros(2048, np.uint8)
+    address = place.ctypes.data + -place.ctypes.data % 256
+    shapes = [[(n, 3), (n, 3), (2,), (n + 2,)] for n in (1, 2)]
+    if size < 512:
+        with pytest.raises(UsageError, match=f"the workspace has {size} bytes; the model needs 512 for these shapes"):
+            library.model.create_context(workspace=(address, size))
+        return
+    context = library.model.create_context(workspace=(address, size))
+    context.reshape(shapes[0])
+    with pytest.raises(UsageError, match="the workspace has 767 bytes; the model needs 768 for these shapes"):
+        context.reshape(shapes[1])
+    context.reshape(shapes[0])
+    context.destroy()
+
+
+class Tampered:
+    """A row's format that writes one row otherwise."""
+
+    def __init__(self, form: object, match: tuple[int, ...], row: tuple[int, ...]) -> None:
+        self._form, self._match, self._row = form, match, row
+        self.size = form.size  # type: ignore[attr-defined]
+
+    def pack(self, *row: int) -> bytes:
+        is_it = tuple(row[: len(self._match)]) == self._match
+        return self._form.pack(*(self._row if is_it else row))  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("table", "match", "row", "told"),
+    [
+        ("SIZE", (Operation.SYMBOL, 0), (9, 0, 0), "is made of nothing"),
+        ("SIZE", (Operation.SYMBOL, 0), (Operation.SYMBOL, 7, 0), "is made of nothing"),
+        ("SIZE", (Operation.MULTIPLY,), (Operation.MULTIPLY, 2**31, 0), "is made of nothing"),
+        ("SIZE", (Operation.MULTIPLY,), (Operation.ADD, 0, -1), "is made of nothing"),
+        ("SIZE", (Operation.MULTIPLY,), (Operation.ADD, 0, 2**40), "is made of nothing"),
+        ("PATCH", (Patched.DIMENSION, 0), (Patched.DIMENSION, 99, 0, 0), "has no place"),
+        ("PATCH", (Patched.DIMENSION, 0), (Patched.DIMENSION, 0, 2, 0), "has no place"),
+        ("PATCH", (Patched.GRID, 0), (Patched.GRID, 0, 3, 0), "has no place"),
+        ("PATCH", (Patched.WORD,), (Patched.WORD, 2**30, 0, 0), "has no place"),
+        ("PATCH", (Patched.ARENA, 0), (77, 0, 0, 0), "has no place"),
+        ("PATCH", (Patched.ARENA, 0), (Patched.ARENA, 0, 0, 2**31), "has no place"),
+    ],
+)
+def test_tables_that_name_what_is_not_there(
+    tmp_path: Path,
+    host: bytes,
+    image: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    table: str,
+    match: tuple[int, ...],
+    row: tuple[int, ...],
+    told: str,
+) -> None:
+    monkeypatch.setattr(payloads, table, Tampered({"SIZE": SIZE, "PATCH": PATCH}[table], match, row))
+    path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
+    with pytest.raises(FileError, match=told):
+        nautilus_cli.load(path)
+
+
+@pytest.mark.parametrize(
+    ("match", "row", "told"),
+    [
+        ((Operation.CONSTANT, 0, 12), (Operation.CONSTANT, 0, 2**63 - 1), "is no number|is negative"),
+        ((Operation.CONSTANT, 0, 12), (Operation.CONSTANT, 0, -12), "is negative"),
+    ],
+)
+def test_sizes_that_are_no_sizes(
+    tmp_path: Path, host: bytes, image: bytes, monkeypatch: pytest.MonkeyPatch, match: tuple[int, ...], row: tuple[int, ...], told: str
+) -> None:
+    monkeypatch.setattr(payloads, "SIZE", Tampered(SIZE, match, row))
+    path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
+    with nautilus_cli.load(path) as library, pytest.raises(FileError, match=told):
+        library(inputs(2, 2))
