@@ -17,6 +17,7 @@ from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantTy
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.element_types import dtype_from_onnx
 from nautilus_cli.ops.evaluate import evaluate
@@ -91,6 +92,25 @@ def test_agrees_with_onnxruntime(way: str, tmp_path: Path) -> None:
     assert compiled.verification.reference.startswith("onnxruntime")
     (compared,) = compiled.verification.comparisons.values()
     assert compared.is_match, str(compared)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_library_for_a_range_of_batches(tmp_path: Path) -> None:
+    source, path, output = (tmp_path / name for name in ("float.onnx", "quantised.onnx", "libmodel.so"))
+    proto = network()
+    for value in (*proto.graph.input, *proto.graph.output):
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(proto, source)
+    WAYS["operators"](source, path)
+    options = driver.CompileOptions(model=path, output=output, target="emulated", dims={"batch": DimRange(1, 5)}, verify=False)
+    driver.compile(options)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    with nautilus_cli.load(output) as library:
+        for batch in (1, 2, 3, 5):
+            x = np.random.default_rng(batch).standard_normal((batch, *SHAPE[1:])).astype(np.float32)
+            found, (wanted,) = np.asarray(library({"x": x})["y"]), session.run(None, {"x": x})
+            result = compare(found, wanted, derived(wanted, terms=72, depth=14))
+            assert result.is_match, f"batch {batch}: {result}"
 
 
 def recurrent() -> onnx.ModelProto:
