@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -16,6 +18,7 @@ from nautilus_cli.lowering.planner import plan
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.passes import pipeline
 from nautilus_cli.targets.registry import target
+from tests.e2e.commands import ROOT, child_environment
 from tests.unit.frontend.mutations import mutated_fields, seeds
 
 MUTATIONS_A_NETWORK = 12
@@ -70,3 +73,14 @@ def test_mutated_network(name: str) -> None:
             refusals.append(error)
     assert not [error for error in refusals if isinstance(error, InternalError)]
     assert all(error.message for error in refusals)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "fields", "networks"])
+def test_at_length(kind: str) -> None:
+    """What runs them by the ten thousand, on a few."""
+    command = [sys.executable, "-m", "tests.bench.fuzz", kind, "--count", "30", "--first", "1000"]
+    done = subprocess.run(command, cwd=ROOT, env=child_environment({}), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = done.stdout.splitlines()[-1]
+    assert counts.startswith(f"30 {kind}: ")
+    assert "'refused'" in counts and "broken" not in counts
