@@ -39,7 +39,7 @@ def test_the_example_says_that_there_is_no_driver(tmp_path, gpu_library_path):
     done = subprocess.run([example(tmp_path, gpu_library_path)], capture_output=True, text=True)
     assert done.returncode == 1
     assert "no CUDA driver was found (libcuda.so.1" in done.stderr
-    assert "This library holds code for sm_90a. Install the NVIDIA driver, CUDA 12.0 or newer." in done.stderr
+    assert "This library holds code for sm_90a. Install the NVIDIA driver, CUDA 12.3 or newer." in done.stderr
 
 
 def test_the_library_needs_libc_only(library_path):
