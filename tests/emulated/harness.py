@@ -99,10 +99,16 @@ class Runner(Protocol):
         ...
 
 
-def check(case: Case, runner: Runner) -> None:
-    """Run a case and compare every buffer: results, inputs that must not change, and the guards around each."""
+def check(case: Case, runner: Runner, targets: Sequence[str] = ()) -> None:
+    """Run a case and compare every buffer: results, inputs that must not change, and the guards around each.
+
+    Args:
+        case: the case.
+        runner: launches it.
+        targets: for which the schedule must be legal; by default the emulator and the oldest that can run the family.
+    """
     family = families()[case.request.family]
-    for name in ("emulated", OLDEST.get(case.request.family, "sm_80")):
+    for name in targets or ("emulated", OLDEST.get(case.request.family, "sm_80")):
         violations = family.violations(case.request.problem, case.request.schedule, target(name))
         assert not violations, f"{case.name}: {violations}"
     assert len(case.buffers) == case.request.pointers and len(case.scalars) == case.request.scalars

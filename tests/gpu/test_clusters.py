@@ -1,0 +1,62 @@
+"""Products whose blocks form clusters: operands for several blocks, and depths shared out. The emulator has clusters of one block."""
+
+from __future__ import annotations
+
+import pytest
+
+from nautilus_cli.ir.types import BF16, F32
+from nautilus_cli.kernels import gemm_mma, gemm_wgmma
+from nautilus_cli.targets.registry import target
+from nautilus_cli.toolchain.device import driver
+from tests.emulated.cases import gemm_mma as mma
+from tests.emulated.cases import gemm_wgmma as wgmma
+from tests.emulated.harness import Case, DeviceRunner, Driver, check
+
+pytestmark = pytest.mark.gpu
+
+if driver().problem:
+    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+if driver().devices[0].capability != (9, 0):
+    pytest.skip("clusters of wgmma are for sm_90a", allow_module_level=True)
+
+RAGGED = (2, 600, 520, 330)
+
+SHARED = gemm_wgmma.Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, group_m=2, blocks=4)
+TURNS = gemm_wgmma.Schedule(tile_m=128, tile_n=128, consumers=2, ping_pong=True, stages=4, blocks=2)
+SPLIT = gemm_mma.Schedule(tile_m=32, tile_n=64, tile_k=32, warp_m=16, warp_n=32, stages=3)
+
+
+def _wgmma() -> list[Case]:
+    found = []
+    for name, schedule in (("shared", SHARED), ("turns", TURNS)):
+        for cluster_m, cluster_n in ((2, 1), (1, 2)):
+            clustered = wgmma.replace(schedule, cluster_m=cluster_m, cluster_n=cluster_n)
+            label = f"wgmma-{name}-{cluster_m}x{cluster_n}"
+            found.append(wgmma.plain(f"{label}-kk", RAGGED, clustered))
+            found.append(wgmma.plain(f"{label}-mn", RAGGED, clustered, storage=BF16, a_k_last=False, b_k_last=False))
+            found.append(wgmma.plain(f"{label}-tf32", (1, 260, 300, 100), clustered, storage=F32))
+    return found
+
+
+def _mma() -> list[Case]:
+    found = []
+    for cluster_k in (2, 4, 8):
+        for slices_k in (1, 2):
+            schedule = mma.replace(SPLIT, cluster_k=cluster_k, slices_k=slices_k, tile_k=32 * slices_k)
+            found.append(mma.plain(f"mma-{cluster_k}-{slices_k}-ragged", RAGGED, schedule))
+            found.append(mma.plain(f"mma-{cluster_k}-{slices_k}-one-row", (1, 1, 264, 1000), schedule, b_k_last=False))
+            found.append(mma.plain(f"mma-{cluster_k}-{slices_k}-short", (1, 40, 72, 24), schedule, storage=F32))
+    return found
+
+
+CASES = (*_wgmma(), *_mma())
+
+
+@pytest.fixture(scope="module")
+def runner() -> DeviceRunner:
+    return DeviceRunner(CASES, Driver.real(), target("sm_90a"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_matches_numpy(case: Case, runner: DeviceRunner) -> None:
+    check(case, runner, ("sm_90a",))
