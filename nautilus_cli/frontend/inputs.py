@@ -46,12 +46,14 @@ class Inputs:
     Attributes:
         types: type of each run-time input, in ONNX order; symbolic where a dimension has a range.
         constants: contents of each input that is bound.
+        notes: sentences for the user.
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
     """
 
     types: Mapping[str, TensorType]
     constants: Mapping[str, np.ndarray]
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 NO_DIMS: Mapping[str, DimRange] = {}
@@ -76,8 +78,12 @@ def resolve_inputs(
     types: dict[str, TensorType] = {}
     constants: dict[str, np.ndarray] = {}
     open_inputs: list[Declared] = []
+    notes: list[str] = []
+    has_ranges = bool(dims) or any(isinstance(size, DimRange) for shape in shapes.values() for size in shape)
     for name, input_ in declared.items():
         found = bound.get(name, input_.dims)
+        if has_ranges and found is not None and name not in bindings:
+            found = _with_default_ranges(name, found, sizes, notes)
         static = None if found is None else _static(found, sizes)
         if static is None and name in bindings:
             static = _shape_of_binding(input_, sizes)
@@ -91,7 +97,30 @@ def resolve_inputs(
             types[name] = type_
     if open_inputs:
         raise _open_error(open_inputs, sizes)
-    return Inputs(types, constants)
+    return Inputs(types, constants, notes=tuple(notes))
+
+
+DEFAULT_RANGES = {"batch": DimRange(1, 64), "other": DimRange(1, 512)}
+"""Of dimensions that the model leaves open, where others are given a range and they are not: an input's first one, and the rest."""
+
+
+def _with_default_ranges(
+    name: str, dims: Sequence[int | Sym], sizes: dict[Sym, tuple[int, str]], notes: list[str]
+) -> tuple[int | Sym, ...]:
+    """Give the dimensions of an input that are still open their default ranges, with a note each."""
+    found: list[int | Sym] = []
+    for number, dim in enumerate(dims):
+        if not isinstance(dim, Sym) or dim in sizes:
+            found.append(dim)
+            continue
+        label = dim.name if dim.name != "?" else f"{name}[{number}]"
+        default = DEFAULT_RANGES["batch" if number == 0 else "other"]
+        size = default.symbol(label)
+        if dim.name != "?":
+            sizes[dim] = (size, name)
+        found.append(size)
+        notes.append(f"dimension {quoted(label)[1:-1]} has no size or range: {default} is taken; --dim or --shape sets another.")
+    return tuple(found)
 
 
 def _named_sizes(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:

@@ -124,7 +124,7 @@ def _with_equal_dims(
     model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int
 ) -> tuple[Inputs, Graph, tuple[str, ...]]:
     """Import the graph; open dimensions that an operator needs equal become one. Return the inputs, the graph, and what was assumed."""
-    notes: list[str] = []
+    notes = list(inputs.notes)
     while True:
         try:
             return inputs, imported(model, inputs, external, weights, size_bytes), tuple(notes)

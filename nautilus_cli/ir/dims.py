@@ -365,6 +365,8 @@ def exact_divmod(dividend: int, divisor: int) -> tuple[int, int] | None:
 
 def maximum(first: int, *others: int) -> int:
     """Return the greatest of integers, as an expression where that depends on the dimensions."""
+    if not any(isinstance(value, Symbolic) for value in (first, *others)):
+        return max(first, *others) if others else first
     operands: list[int] = []
     for value in (first, *others):
         operands.extend(_operands(value))

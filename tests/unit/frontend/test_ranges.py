@@ -42,6 +42,22 @@ def test_a_named_dimension_is_one_in_every_input() -> None:
     assert same(by_shape.types["mask"].shape, by_shape.types["ids"].shape) and by_shape.types["mask"].shape[0] == 4
 
 
+def test_other_open_dimensions_get_default_ranges_with_a_note() -> None:
+    found = resolve_inputs(graph([], [IDS, MASK, IMAGE], []), {}, {}, {"seq": DimRange(8, 64)})
+    ids, mask, image = (found.types[name].static for name in ("ids", "mask", "x"))
+    assert same(ids, mask) and names(image) == ["N", "x[2]", "w"]
+    (batch,) = symbols(ids[0])
+    assert (batch.low, batch.high) == (1, 64)
+    assert [(s.low, s.high) for dim in image[2:] for s in symbols(dim)] == [(1, 512), (1, 512)]
+    assert found.notes[0] == "dimension batch has no size or range: 1..64 is taken; --dim or --shape sets another."
+    assert len(found.notes) == 4
+
+
+def test_without_a_range_open_dimensions_stay_an_error() -> None:
+    with pytest.raises(ModelError, match="leaves open"):
+        resolve_inputs(graph([], [IDS, MASK], []), {}, {})
+
+
 @pytest.mark.parametrize(
     ("given", "told"),
     [
