@@ -98,12 +98,12 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (GUARD_BYTES, GUARD_BYTES))
     outcomes: Counter[str] = Counter()
-    slowest, begin = 0.0, time.monotonic()
+    slowest, begin = (0.0, given.first), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="nautilus-fuzz-") as folder:
         for number in range(given.first, given.first + given.count):
             before, peak = time.process_time(), _peak_bytes()
             found = outcome(KINDS[given.kind], Random(f"{given.kind} {number}"), Path(folder))
-            slowest = max(slowest, time.process_time() - before)
+            slowest = max(slowest, (time.process_time() - before, number))
             if found not in ("taken", "refused"):
                 print(f"{given.kind} {number}: {found}", flush=True)
                 found = "broken"
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
             outcomes[found] += 1
             if (number - given.first + 1) % EVERY == 0 or number == given.first + given.count - 1:
                 print(
-                    f"{sum(outcomes.values())} {given.kind}: {dict(outcomes)}, slowest {slowest:.2f} s of processor time, "
+                    f"{sum(outcomes.values())} {given.kind}: {dict(outcomes)}, number {slowest[1]} took {slowest[0]:.2f} s of processor, "
                     f"peak {_peak_bytes() >> 20} MiB, {time.monotonic() - begin:.0f} s",
                     flush=True,
                 )
