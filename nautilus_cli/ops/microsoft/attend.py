@@ -66,9 +66,9 @@ def padding_bias(emitter: Emitter, mask: Value, batch: int, total: int, filter_v
     return emitter.node("Where", [keep, scalar(emitter, 0, F32), scalar(emitter, filter_value, F32)])
 
 
-def causal(queries: int, total: int) -> np.ndarray:
-    """Return which keys each query sees, [s, t]: the last query sees all of them."""
-    return np.tri(queries, total, total - queries, dtype=np.bool_)
+def causal(queries: int, total: int, past: int) -> np.ndarray:
+    """Return which keys each query sees, [s, t]: the first query stands behind PAST keys, and sees these and its own."""
+    return np.tri(queries, total, past, dtype=np.bool_)
 
 
 def check_bias(found: TensorType | None, batch: int, heads: int, queries: int, total: int) -> None:

@@ -124,7 +124,7 @@ def _build(emitter: Emitter, attrs: AttentionAttrs, operands: tuple[Value | None
             rows = parts(emitter, mask, 2, (total - length, length, side - total))[1]
             mask = reshape(emitter, parts(emitter, rows, 3, (total, side - total))[0], (batch, length, total))
         biases.append(padding_bias(emitter, mask, batch, total, attrs.mask_filter_value))
-    seen = emitter.constant(causal(length, total)) if attrs.unidirectional and length > 1 else None
+    seen = emitter.constant(causal(length, total, total - length)) if attrs.unidirectional and length > 1 else None
     scale = head_scale(attrs.scale, q.type.static[3])
     context = weigh(emitter, scores_of(emitter, q, k, scale=scale, biases=biases, seen=seen), v)
     result = join_heads(emitter, context)

@@ -125,6 +125,11 @@ def test_multi_head_attention_with_a_past(before: int, unidirectional: int) -> N
     agrees_in_half("MultiHeadAttention", arrays, {"num_heads": HEADS, "unidirectional": unidirectional}, outputs=3, terms=TERMS)
 
 
+@pytest.mark.parametrize("keys", [1, 3, 7])
+def test_queries_are_counted_from_the_first_key_where_there_is_no_past(keys: int) -> None:
+    agrees("MultiHeadAttention", separate(keys), {"num_heads": HEADS, "unidirectional": 1}, terms=TERMS)
+
+
 def test_keys_and_values_of_a_cache_have_no_bias() -> None:
     k, v = (floats(RNG, BATCH, HEADS, 6, SIZE) for _ in range(2))
     agrees("MultiHeadAttention", [separate()[0], k, v, floats(RNG, 3 * HIDDEN)], {"num_heads": HEADS}, terms=TERMS)
