@@ -14,6 +14,9 @@ from nautilus_cli.ops.spec import Inference
 
 T = TypeVar("T")
 
+MOST_INTEGERS = 2**16
+"""That a shape, axes or amounts can be: a Split has one a result. Whatever walks over them may take its time for each."""
+
 
 def operand_count(inference: Inference, low: int, high: int | None) -> None:
     """Check the number of operands, LOW to HIGH (None: any).
@@ -113,7 +116,13 @@ def optional_contents(
 
 
 def integers(array: np.ndarray) -> tuple[int, ...]:
-    """Return the elements as Python integers, or as symbolic ones."""
+    """Return the elements of a shape, of axes or of amounts as Python integers, or as symbolic ones.
+
+    Raises:
+        ModelError: there are more than any of these has.
+    """
+    if np.size(array) > MOST_INTEGERS:
+        raise ModelError(f"{np.size(array)} numbers are given for dimensions", hint=f"The limit is {MOST_INTEGERS}.")
     return tuple(v if is_symbolic(v) else int(v) for v in np.asarray(array).reshape(-1))
 
 

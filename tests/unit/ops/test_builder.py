@@ -11,6 +11,7 @@ from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F32, I64, TensorType
 from nautilus_cli.ops.builder import MAX_RANK, MAX_TENSOR_BYTES, GraphBuilder
+from nautilus_cli.ops.checks import MOST_INTEGERS
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
 from nautilus_cli.ops.verifier import verify_graph
@@ -144,3 +145,11 @@ def test_views_cost_no_memory() -> None:
     ones = b.constant(np.ones(8, np.float32))
     results = [b.node("Reshape", [ones, b.constant(np.array([4, 2]))]) for _ in range(5)]
     assert all(r.constant is not None for r in results)
+
+
+@pytest.mark.parametrize("op", ["Expand", "Reshape", "Tile"])
+def test_a_shape_of_millions_is_refused_before_anything_walks_over_it(op: str) -> None:
+    builder = GraphBuilder(origin=("wide",))
+    shape = builder.constant(np.ones(MOST_INTEGERS + 1, np.int64))
+    with pytest.raises(ModelError, match=rf"node 'wide' \({op}\).*{MOST_INTEGERS + 1} numbers .*The limit is {MOST_INTEGERS}"):
+        builder.node(op, [builder.input("x", TensorType(F32, (1,))), shape])
