@@ -11,7 +11,7 @@ import pytest
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import BOOL, F16, F32, I64, DType, TensorType
 from nautilus_cli.numerics import compare
-from nautilus_cli.numerics.propagation import estimate, terms_of
+from nautilus_cli.numerics.propagation import Rounding, estimate, rounding, terms_of
 from nautilus_cli.numerics.tolerance import from_deviation, unit_roundoff
 
 
@@ -170,3 +170,31 @@ def test_a_recurrent_layer_is_as_deep_as_its_sequence():
     output = value(4, 1, 2, 3)
     (predicted,) = estimate(graph([node("LSTM", [value(4, 2, 5), value(1, 12, 5), value(1, 12, 3)], output)], output))
     assert predicted.steps == 4
+
+
+def test_the_rounding_of_one_half_goes_where_values_only_move() -> None:
+    """Through a concatenation with anything, but not past arithmetic, where it is relative to something else."""
+    x, gate, other, joined, scaled = value(4), value(4), value(4), value(8), value(8)
+    nodes = [
+        node("Sigmoid", [x], gate),
+        node("Exp", [x], other),
+        node("Concat", [other, gate], joined, axis=0),
+        node("Mul", [joined, value(8)], scaled),
+    ]
+    moved, computed, alone = estimate(graph(nodes, joined, scaled, other))
+    assert 0 < moved.absolute == pytest.approx(4 * unit_roundoff(F32) / 3**0.5)
+    assert computed.absolute == alone.absolute == 0
+    tiny = np.full(8, 1e-9, np.float32)
+    assert from_deviation(moved.deviation, tiny, absolute=moved.absolute).atol > 100 * from_deviation(moved.deviation, tiny).atol
+
+
+def test_what_rounds_adds_up_to_the_estimate() -> None:
+    """Relative and summed part together are the deviation of one step; what only moves has neither."""
+    x, product = value(8, 16), value(8, 4)
+    only = node("MatMul", [x, value(16, 4)], product)
+    own = rounding(only, product)
+    (found,) = estimate(graph([only], product))
+    assert found.deviation == pytest.approx(np.hypot(own.relative, own.summed))
+    assert own.summed > own.relative > 0
+    turned = value(16, 8)
+    assert rounding(node("Transpose", [x], turned), turned) == Rounding(relative=0.0, summed=0.0)
