@@ -87,13 +87,19 @@ class Importer:
     def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
         scope = self._body_of(graph, inputs, weights)
-        result = prune(self._builder.graph(self._guarded(checked_outputs(graph, scope), inputs)))
+        outputs = self._guarded(checked_outputs(graph, scope), inputs)
+        for name, value in outputs:
+            if value.contents is not None:
+                raise ModelError("is made of sizes that are known only when the model runs", where=f"output {quoted(name)}")
+        result = prune(self._builder.graph(outputs))
         for node in result.nodes:
             self._builder.origin = node.origin
             for number, operand in enumerate(node.inputs):
-                if operand is not None and operand.contents is not None and number not in READERS.get(node.op, ()):
+                if operand is not None and _is_vector_of_sizes(operand) and number not in READERS.get(node.op, ()):
                     where = self._builder.place(node.op)
-                    raise ModelError(f"operand {number} is a size, known only when the model runs; it can only decide a shape", where=where)
+                    raise ModelError(
+                        f"operand {number} is a vector of sizes, known only when the model runs; it can only decide a shape", where=where
+                    )
             lowering = self._known[node.op].lowering
             if isinstance(lowering, HostOnly):
                 self._builder.origin = node.origin
@@ -320,3 +326,8 @@ class Importer:
         self._body(graph.node, inner)
         found = iter(graph.output)
         return [inner.read(next(found).name, where) if name else None for name in node.output]
+
+
+def _is_vector_of_sizes(value: Value) -> bool:
+    """Whether VALUE has no node and is more than one number: one is an argument of the kernel that reads it."""
+    return value.contents is not None and value.contents.size != 1

@@ -8,15 +8,19 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import maximum
+from nautilus_cli.ir.dims import maximum, upper
+from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import stash_dtype
 from nautilus_cli.ops.precision import stored, widened
-from nautilus_cli.ops.spec import HostOnly, Inference, Operator
+from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 
 _ALLOWED = (F32, F64, I16, I32, I64, F16, BF16)
 _NAMES = ("start", "limit", "delta")
+
+MOST_ELEMENTS = 1 << 20
+"""Of a progression whose length is open: positions in a sequence are far fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,28 @@ def _evaluate(_attrs: RangeAttrs, arrays: tuple[np.ndarray | None, ...], _output
     return (stored(widened(start).reshape(()) + steps * widened(delta).reshape(()), start),)
 
 
+def _build(emitter: Emitter, _attrs: RangeAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    """Cut a progression from the longest that it can be, which is a constant; its first element is added where that is open too."""
+    start, limit, delta = required(operands)
+    known = [v.constant if v.constant is not None else v.contents for v in (start, limit, delta)]
+    first, last, step = known
+    if first is None or last is None or step is None or delta.constant is None:
+        raise ModelError("the number of elements follows from its operands, which must be known at compile time")
+    count = _count(first, last, step)
+    if upper(count) > MOST_ELEMENTS:
+        raise ModelError(f"has up to {upper(count)} elements, of which the library would hold a table", hint="Give a narrower range.")
+    begin = start.constant if start.constant is not None else np.zeros((), start.type.dtype.numpy)
+    steps = np.arange(upper(count)).astype(start.type.dtype.compute.numpy)
+    table = emitter.constant(stored(widened(begin).reshape(()) + steps * widened(delta.constant).reshape(()), begin))
+    cut = emitter.node("Slice", [table, emitter.sizes([0]), emitter.sizes([count])])
+    return (cut if start.constant is not None else emitter.node("Add", [cut, start]),)
+
+
 OPERATOR = Operator(
     name="Range",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=HostOnly("the number of elements follows from its operands, which must be known at compile time"),
+    lowering=Decompose(_build),
     source="ONNX 28, Range-27",
     attributes=RangeAttrs,
     since=11,

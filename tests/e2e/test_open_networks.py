@@ -58,6 +58,11 @@ def encoder() -> ModelProto:
     """One layer of a text encoder: batch and sequence are open, and reshapes read them from shapes; the mask is additive."""
     s = Sketch()
     x = s.node("Gather", s.weight(VOCABULARY, WIDTH), "ids")
+    length = s.node("Gather", s.node("Shape", "ids"), s.constant(np.array(1, np.int64)), axis=0)
+    places = s.node("Range", s.constant(np.array(0, np.int64)), length, s.constant(np.array(1, np.int64)))
+    x = s.node("Add", x, s.node("Gather", s.weight(64, WIDTH), places))
+    share = s.node("Div", s.constant(np.float32(1)), s.node("Cast", length, to=TensorProto.FLOAT))
+    x = s.node("Add", x, share)  # a size as a number among others
     x = s.node("LayerNormalization", x, s.weight(WIDTH), s.weight(WIDTH), axis=-1)
     batch, sequence = s.dim("ids", 0), s.dim("ids", 1)
 

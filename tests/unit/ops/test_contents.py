@@ -12,6 +12,7 @@ from nautilus_cli.ir.types import BOOL, F32, I32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.cast import CastAttrs
 from nautilus_cli.ops.verifier import verify_graph
+from nautilus_cli.passes.decompose import decompose
 
 N, M = symbol("n", 1, 64), symbol("m", 1, 512)
 
@@ -112,6 +113,19 @@ def test_what_no_rule_covers_is_computed() -> None:
     undecided = s.emit.node("Equal", [s.dim(0), s.emit.constant(np.array(1, np.int64))])
     assert undecided.contents is None
     assert [node.op for node in s.emit.nodes] == ["Div", "Equal"]
+
+
+def test_positions_are_cut_from_the_longest_progression() -> None:
+    s = Shapes()
+    zero, one = (s.emit.constant(np.array(v, np.int64)) for v in (0, 1))
+    places = s.emit.node("Range", [zero, s.dim(1), one])
+    assert same(places.type.static, (M,))
+    from_second = s.emit.node("Range", [s.dim(0), s.emit.node("Add", [s.dim(0), s.dim(1)]), one])
+    assert same(from_second.type.static, (M,))
+    graph = decompose(s.emit.graph((("a", places), ("b", from_second))))
+    verify_graph(graph)
+    assert [node.op for node in graph.nodes] == ["Slice", "Slice", "Add"]
+    assert same(graph.outputs[1][1].type.static, (M,))
 
 
 def test_sizes_broadcast_and_slice() -> None:
