@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from math import isqrt
 from typing import Any
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import Symbol, UndecidedError, symbols
+from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, symbols
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 
@@ -54,6 +54,10 @@ class RangedChoice:
                 f"{family.name} kernels do not support open dimensions yet ({', '.join(d.name for d in dims)})",
                 hint="Give fixed sizes with --shape.",
             )
+        for field in fields(problem):
+            value = getattr(problem, field.name)
+            if isinstance(value, tuple) and any(map(is_symbolic, value)):
+                raise ModelError(f"{family.name} kernels do not support open dimensions in their {field.name} yet")
         for schedule in self._candidates(family, problem, dims, target):
             if is_legal(family, problem, schedule, target):
                 return schedule

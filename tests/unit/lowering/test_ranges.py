@@ -10,6 +10,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol, lower, symbol, upper
 from nautilus_cli.ir.types import F32
+from nautilus_cli.kernels.gather import Problem as Gather
 from nautilus_cli.kernels.gemm import Problem as Gemm
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.row import Problem as Row
@@ -69,6 +70,12 @@ def test_a_family_that_needs_numbers_is_refused() -> None:
     problem = TopK(rows=N, columns=100, count=5, is_largest=True, value=F32)
     with pytest.raises(ModelError, match=r"top_k kernels do not support open dimensions yet \(n\).*--shape"):
         RangedChoice(chosen)(families()["top_k"], problem, registry.target("sm_80"))
+
+
+def test_indexed_dimensions_must_be_numbers() -> None:
+    problem = Gather(rows=N, columns=8, extents=(M,), strides=(8,), data=F32, data_slot=0)
+    with pytest.raises(ModelError, match="gather kernels do not support open dimensions in their extents yet"):
+        RangedChoice(chosen)(families()["gather"], problem, registry.target("sm_80"))
 
 
 def test_representatives_promise_nothing_but_the_divisor() -> None:
