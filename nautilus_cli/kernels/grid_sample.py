@@ -19,8 +19,8 @@ class Problem:
     """A sampling.
 
     Functors, in this order: `X` at (image, one place for each spatial dimension, channel); `Grid` at (image, sample, coordinate), from -1
-    to 1 along a dimension or in elements, the last dimension's coordinate first; `Epilogue` at (image, sample, channel), whose parameter 0 is the sample
-    in X's compute type.
+    to 1 along a dimension or in elements, the last dimension's coordinate first; `Epilogue` at (image, sample, channel), whose parameter 0
+    is the sample in X's compute type.
 
     Attributes:
         images: of the batch.
