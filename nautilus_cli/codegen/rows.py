@@ -183,6 +183,14 @@ class ArrayRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackRow:
+    """A list of dimensions of which some are arguments, as types; the array of the same field holds divisors of those."""
+
+    name: str
+    numbers: tuple[NumberRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StructRow:
     """A problem or schedule: dimensions, type members, constants and arrays."""
 
@@ -190,6 +198,7 @@ class StructRow:
     types: tuple[MemberRow, ...]
     constants: tuple[MemberRow, ...]
     arrays: tuple[ArrayRow, ...]
+    packs: tuple[PackRow, ...] = ()
 
 
 def map_rows(index_map: IndexMap, scalars: Scalars = NO_SCALARS) -> tuple[StageRow, ...]:
@@ -335,6 +344,7 @@ def problem_row(problem: Any, index_bits: int, scalars: Scalars = NO_SCALARS) ->
     Raises:
         InternalError: a field is something else.
     """
+    packs = []
     dims, types, constants, arrays = [], [MemberRow(type="", name="Index", value=index_name(index_bits))], [], []
     for field in fields(problem):
         value = getattr(problem, field.name)
@@ -346,11 +356,16 @@ def problem_row(problem: Any, index_bits: int, scalars: Scalars = NO_SCALARS) ->
             types.append(MemberRow(type="", name=member_type(field.name), value=type_name(value)))
         elif isinstance(value, str):
             types.append(MemberRow(type="", name=member_type(field.name), value=tag_name(value)))
-        elif isinstance(value, tuple) and value and all(isinstance(item, int) for item in value):
-            arrays.append(ArrayRow(name=member_constant(field.name), values=value, count=len(value)))
+        elif isinstance(value, tuple) and value and all(isinstance(item, int | Symbolic) for item in value):
+            numbers = tuple(map(scalars.row, value))
+            # Of a number that is an argument, the array holds what divides it: that is all that the compiler may know.
+            values = tuple(number.numbers[-1] for number in numbers)
+            arrays.append(ArrayRow(name=member_constant(field.name), values=values, count=len(value)))
+            if any(isinstance(item, Symbolic) for item in value):
+                packs.append(PackRow(name=member_type(field.name), numbers=numbers))
         else:
             raise InternalError(f"field {field.name} of {type(problem).__qualname__} cannot be rendered: {value!r}")
-    return StructRow(dims=tuple(dims), types=tuple(types), constants=tuple(constants), arrays=tuple(arrays))
+    return StructRow(dims=tuple(dims), types=tuple(types), constants=tuple(constants), arrays=tuple(arrays), packs=tuple(packs))
 
 
 def schedule_row(schedule: Any) -> StructRow:

@@ -121,7 +121,6 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     if options.verify and here:
         try:
             verification = together([_verified(model, options, place, device, progress) for place, device in here])
-            notes += verification.notes if open_dimensions(model) else ()
         except NoReference as error:
             notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
     elif options.verify:

@@ -56,7 +56,7 @@ class RangedChoice:
             )
         for field in fields(problem):
             value = getattr(problem, field.name)
-            if isinstance(value, tuple) and any(map(is_symbolic, value)):
+            if family.name != "gather" and isinstance(value, tuple) and any(map(is_symbolic, value)):
                 raise ModelError(f"{family.name} kernels do not support open dimensions in their {field.name} yet")
         for schedule in self._candidates(family, problem, dims, target):
             if is_legal(family, problem, schedule, target):

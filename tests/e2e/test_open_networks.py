@@ -78,6 +78,8 @@ def encoder() -> ModelProto:
     attended = s.node("MatMul", s.node("Softmax", s.node("Add", scores, penalty), axis=-1), value)
     joined = s.node("Reshape", s.node("Transpose", attended, perm=[0, 2, 1, 3]), s.shape(batch, -1, WIDTH))
     y = s.node("Add", x, s.node("MatMul", joined, s.weight(WIDTH, WIDTH)))
+    last = s.node("Gather", y, s.node("Sub", length, s.constant(np.array(1, np.int64))), axis=1)
+    y = s.node("Add", y, s.node("Unsqueeze", last, s.constant(np.array([1], np.int64))))
     pooled = s.node("ReduceMean", y, s.constant(np.array([1], np.int64)), keepdims=0)
     s.nodes += [helper.make_node("Identity", [y], ["states"]), helper.make_node("Tanh", [pooled], ["pooled"])]
     ids, mask = (helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "sequence"]) for n in ("ids", "mask"))
