@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nautilus_cli.toolchain.device import driver
 from tests.emulated import test_narrow
-from tests.gpu.test_math import DeviceFunctions, compiled  # where there is no device, this skips
+from tests.gpu.device_functions import DeviceFunctions, compiled
 
 pytestmark = pytest.mark.gpu
+
+if driver().problem:
+    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
 
 for _name, _test in vars(test_narrow).items():
     if _name.startswith("test_"):
