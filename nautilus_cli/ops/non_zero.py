@@ -31,7 +31,10 @@ OPERATOR = Operator(
     name="NonZero",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=HostOnly("the size of its result depends on its operand's contents, which must be known at compile time"),
+    lowering=HostOnly(
+        "the size of its result depends on its operand's contents: they must be known at compile time, or an output of the model must "
+        "declare the size, which the run then checks"
+    ),
     source="ONNX 28, NonZero-13",
     since=9,
 )

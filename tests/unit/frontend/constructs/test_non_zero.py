@@ -1,0 +1,50 @@
+"""NonZero: of constants, and with as many places as a declared output says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nautilus_cli.errors import ModelError, UsageError
+from nautilus_cli.ops.evaluate import evaluate
+from tests.unit.frontend.constructs.held import hold, parsed, refused
+from tests.unit.frontend.models import imported, ops
+
+
+def text(element: str, dims: str, rank: int, count: int | str) -> str:
+    return f"g ({element}[{dims}] x) => (int64[{rank}, {count}] y) {{ y = NonZero(x) }}"
+
+
+@pytest.mark.parametrize(
+    ("x", "element"),
+    [
+        (np.array([[1, 0, 0], [0, np.nan, -2.5]], np.float32), "float"),
+        (np.array([0, 0, 3, 0, -1], np.int64), "int64"),
+        (np.array([[[True, False], [True, True]]]), "bool"),
+        (np.array([[7]], np.uint8), "uint8"),
+    ],
+    ids=["matrix", "vector", "volume", "one"],
+)
+def test_declared_number_of_places(x: np.ndarray, element: str) -> None:
+    dims = ", ".join(map(str, x.shape))
+    hold(text(element, dims, x.ndim, int(np.count_nonzero(x))), {"x": x})
+
+
+def test_another_number_of_places_is_an_error_of_the_run() -> None:
+    loaded = imported(parsed(text("float", "4", 1, 2)))
+    for x in ([1, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0]):
+        with pytest.raises((ModelError, UsageError, IndexError)):
+            evaluate(loaded.graph, {"x": np.array(x, np.float32)})
+
+
+def test_more_places_than_elements() -> None:
+    assert "declared with 5 places, but its operand has 4 elements" in refused(text("float", "4", 1, 5))
+
+
+def test_unknown_number_of_places() -> None:
+    assert "contents" in refused(text("float", "4", 1, "n"))
+
+
+def test_contents_that_are_known() -> None:
+    loaded = hold(text("float", "4", 1, "n"), {"x": np.array([0, 2, 0, 3], np.float32)}, bindings={"x": "[0, 2, 0, 3]"})
+    assert ops(loaded) == []
