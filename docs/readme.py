@@ -52,7 +52,7 @@ OWN, ONNX = "nautilus", "ai.onnx"
 def supported() -> Mapping[str, str]:
     """Return how kernels come of each operator, by its key: the name, with `domain::` before it outside ONNX's own domain."""
     found = {name: next(t for t, kind in KINDS if isinstance(o.lowering, kind)) for name, o in operators().items()}
-    found |= dict.fromkeys(constructs(), AT_IMPORT)
+    found = dict.fromkeys(constructs(), AT_IMPORT) | found
     found |= dict.fromkeys(set(VARIANTS) - set(found), "read as their newer form")
     found = {name: how for name, how in found.items() if domain(name) != OWN}
     bodies = {schema.name: body(schema) for schema in defs.get_all_schemas() if schema.domain == "" and schema.name not in found}

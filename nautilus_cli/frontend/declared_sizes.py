@@ -63,6 +63,19 @@ def solved(trial: Graph, declared: GraphProto, known: Mapping[str, np.ndarray]) 
     return {name: bound for name, array in known.items() if not _all_symbolic(bound := _bound(array, sizes))}
 
 
+def agrees(graph: Graph, declared: GraphProto) -> bool:
+    """Whether the outputs of a graph have the shapes that the model declares for them, as far as it does."""
+    values = dict(graph.outputs)
+    for info in declared.output:
+        dims = declared_type(info, "output").dims if info.name in values and info.HasField("type") else None
+        if dims is None:
+            continue
+        shape = values[info.name].type.shape
+        if len(dims) != len(shape) or any(isinstance(wanted, int) and wanted != size for size, wanted in zip(shape, dims, strict=True)):
+            return False
+    return True
+
+
 def narrowed(known: Mapping[str, np.ndarray], error: UndecidedError) -> Mapping[str, np.ndarray] | None:
     """Return KNOWN with a symbol's range cut so that a comparison holds which an operator asked for; None where that cuts none."""
     difference = _without_common_factor(error.left - error.right)

@@ -11,7 +11,7 @@ from onnx import IR_VERSION, ModelProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
-from nautilus_cli.frontend.declared_sizes import candidates, narrowed, solved
+from nautilus_cli.frontend.declared_sizes import agrees, candidates, narrowed, solved
 from nautilus_cli.frontend.equal_dims import joined
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import Importer, import_graph
@@ -116,6 +116,8 @@ def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights:
         except ModelError:
             raise error from None
         if graph is None or any(map(is_symbolic, (dim for _, value in graph.outputs for dim in value.type.shape))):
+            raise
+        if not agrees(graph, model.graph):
             raise
         return graph
 
