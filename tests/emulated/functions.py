@@ -139,6 +139,8 @@ def _of_operator(operator: Operator, lowering: Pointwise) -> Iterator[Entry]:
             types = tuple(TensorType(d, (1,)) for d in storage)
             (result,) = operator.infer(Inference(attrs, types, (None,) * len(types), 1))
             constants = lowering.constants(attrs, types) if lowering.constants is not None else ()
+            if operator.normalise is not None and not storage[0].is_float and any(isinstance(c, float) for c in constants):
+                continue  # the operator takes whole numbers as floats, since its constants need not be whole
             kinds = "_".join([*(d.name for d in storage), *(str(c).replace("-", "m").replace(".", "_") for c in constants)])
             yield Entry(
                 symbol=f"{lowering.function}_{kinds}",
