@@ -83,9 +83,14 @@ def _hear_interrupts() -> None:
 
 
 def finished(process: subprocess.Popen[str]) -> Outcome:
-    """Wait for a process."""
+    """Wait for a process.
+
+    CPython ends by SIGINT itself where the interrupt came in the middle of `exec` of a text, as dataclasses do while modules are imported,
+    even if it was handled; a shell shows both ways as 130.
+    """
     out, err = process.communicate(timeout=300)
-    return Outcome(process.returncode, out, err)
+    code = 128 + signal.SIGINT if process.returncode == -signal.SIGINT else process.returncode
+    return Outcome(code, out, err)
 
 
 def run(*arguments: str | os.PathLike[str], cwd: Path, **environment: str) -> Outcome:
