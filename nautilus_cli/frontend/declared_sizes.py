@@ -10,7 +10,7 @@ agree with the declarations, and the run checks the input.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from onnx import GraphProto
@@ -20,6 +20,7 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, is_symbolic, symbol
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.types import Sym
 from nautilus_cli.ops.builder import GraphBuilder
 
 MOST_ELEMENTS = 64
@@ -51,11 +52,8 @@ def solved(trial: Graph, declared: GraphProto, known: Mapping[str, np.ndarray]) 
         known: symbols for the elements of inputs, from `candidates`.
     """
     sizes: dict[str, int] = {}
-    values = dict(trial.outputs)
-    for info in declared.output:
-        dims = declared_type(info, "output").dims if info.name in values and info.HasField("type") else None
-        shape = values[info.name].type.static if info.name in values else ()
-        if dims is None or len(dims) != len(shape):
+    for shape, dims in _shapes(trial, declared):
+        if len(dims) != len(shape):
             continue
         for found, wanted in zip(shape, dims, strict=True):
             if isinstance(wanted, int):
@@ -65,15 +63,19 @@ def solved(trial: Graph, declared: GraphProto, known: Mapping[str, np.ndarray]) 
 
 def agrees(graph: Graph, declared: GraphProto) -> bool:
     """Whether the outputs of a graph have the shapes that the model declares for them, as far as it does."""
+    return all(
+        len(dims) == len(shape) and all(wanted == size for size, wanted in zip(shape, dims, strict=True) if isinstance(wanted, int))
+        for shape, dims in _shapes(graph, declared)
+    )
+
+
+def _shapes(graph: Graph, declared: GraphProto) -> Iterator[tuple[tuple[int, ...], tuple[int | Sym, ...]]]:
+    """Yield the shape of each output that the model declares dimensions for, and those."""
     values = dict(graph.outputs)
     for info in declared.output:
         dims = declared_type(info, "output").dims if info.name in values and info.HasField("type") else None
-        if dims is None:
-            continue
-        shape = values[info.name].type.shape
-        if len(dims) != len(shape) or any(isinstance(wanted, int) and wanted != size for size, wanted in zip(shape, dims, strict=True)):
-            return False
-    return True
+        if dims is not None:
+            yield values[info.name].type.static, dims
 
 
 def narrowed(known: Mapping[str, np.ndarray], error: UndecidedError) -> Mapping[str, np.ndarray] | None:

@@ -118,7 +118,7 @@ def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights:
         if graph is None or any(map(is_symbolic, (dim for _, value in graph.outputs for dim in value.type.shape))):
             raise
         if not agrees(graph, model.graph):
-            raise
+            raise  # what the declarations were thought to say does not give what they declare
         return graph
 
 

@@ -14,6 +14,7 @@ from nautilus_cli.frontend.scope import Scope
 from nautilus_cli.frontend.subgraph import Host, Subgraph, subgraph
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.types import Sym
 from nautilus_cli.ops.builder import GraphBuilder
 
 
@@ -133,6 +134,11 @@ class Occurrence:
         """Return what a result is called in the main graph, None where it is no tensor there."""
         name = self.node.output[number] if number < len(self.node.output) else ""
         return self.scope.tensor(name) if name else None
+
+    def declared(self, number: int) -> tuple[int | Sym, ...] | None:
+        """Return the dimensions that the model declares for a result, where it is one of its outputs and they are declared."""
+        tensor = self.tensor_name(number)
+        return None if tensor is None else self.host.declared(tensor)
 
     def constant(self, array: np.ndarray | np.generic | list[int]) -> Value:
         """Return a constant; a list becomes int64."""

@@ -32,8 +32,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 
 def _declared(call: Occurrence) -> tuple[int, ...] | None:
     """Return the shape that an output of the model declares for the result, None where none does."""
-    tensor = call.tensor_name(0)
-    dims = None if tensor is None else call.host.declared(tensor)
+    dims = call.declared(0)
     return tuple(int(dim) for dim in dims if isinstance(dim, int)) if dims and all(isinstance(dim, int) for dim in dims) else None
 
 

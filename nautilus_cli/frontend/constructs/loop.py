@@ -71,8 +71,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 def _declared(call: Occurrence, states: int) -> int | None:
     """Return how many iterations a scan output has that the model declares as an output of its own, with a length."""
     for number in range(states, len(call.node.output)):
-        tensor = call.tensor_name(number)
-        dims = None if tensor is None else call.host.declared(tensor)
+        dims = call.declared(number)
         if dims and isinstance(dims[0], int) and dims[0] > 0:
             return dims[0]
     return None
@@ -189,7 +188,7 @@ def _outputs(call: Occurrence, body: Subgraph, progress: _Progress) -> list[Enti
         elif values:
             tensors = [as_tensor(value, f"scan output {number}", call.where) for value in values]
             result = stacked(call.builder, tensors, 0, call.tensor_name(count + number))
-            if checks and call.tensor_name(count + number) is not None and call.host.declared(call.tensor_name(count + number) or ""):
+            if checks and call.declared(count + number):
                 result, checks = required_to_hold(call.builder, result, checks), []
             results.append(result)
         else:

@@ -34,8 +34,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 
 def _declared(call: Occurrence) -> int | None:
     """Return how many places an output of the model says that there are, None where none does."""
-    tensor = call.tensor_name(0)
-    dims = None if tensor is None else call.host.declared(tensor)
+    dims = call.declared(0)
     return dims[1] if dims is not None and len(dims) == 2 and isinstance(dims[1], int) and dims[1] > 0 else None
 
 
