@@ -59,6 +59,23 @@ class Family(Protocol):
         ...
 
 
+class StubByName:
+    """A family whose stub and header are called as it is."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def template(self) -> str:
+        """The stub."""
+        return f"{self.name}.cu.jinja"
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """What the stub instantiates."""
+        return (f"nautilus/kernels/{self.name}.cuh",)
+
+
 @runtime_checkable
 class Mapped(Protocol):
     """A family whose kernels take tensor maps."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nautilus_cli.kernels import places
-from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.base import Geometry, StubByName
 from nautilus_cli.kernels.places import Places, Schedule
 from nautilus_cli.targets.base import Target
 
@@ -22,7 +22,7 @@ class PlacesProblem(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlacesFamily:
+class PlacesFamily(StubByName):
     """A family that deals places and channels to threads: warps along what is consecutive.
 
     Attributes:
@@ -34,16 +34,6 @@ class PlacesFamily:
     name: str
     problem_type: type[PlacesProblem]
     schedule_type: type[Schedule] = Schedule
-
-    @property
-    def template(self) -> str:
-        """The stub."""
-        return f"{self.name}.cu.jinja"
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """What the stub instantiates."""
-        return (f"nautilus/kernels/{self.name}.cuh",)
 
     def violations(self, problem: PlacesProblem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""

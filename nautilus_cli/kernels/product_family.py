@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nautilus_cli.kernels import product
-from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.base import Geometry, StubByName
 from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.targets.base import Target
 
@@ -22,7 +22,7 @@ class ProductProblem(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductFamily:
+class ProductFamily(StubByName):
     """A family that schedules its problem as a product: one block for each tile of m by n, and member of the batch.
 
     Attributes:
@@ -34,16 +34,6 @@ class ProductFamily:
     name: str
     problem_type: type[ProductProblem]
     schedule_type: type[Schedule] = Schedule
-
-    @property
-    def template(self) -> str:
-        """The stub."""
-        return f"{self.name}.cu.jinja"
-
-    @property
-    def headers(self) -> tuple[str, ...]:
-        """What the stub instantiates."""
-        return (f"nautilus/kernels/{self.name}.cuh",)
 
     def violations(self, problem: ProductProblem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
