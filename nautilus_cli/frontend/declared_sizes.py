@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from onnx import GraphProto
 
+from nautilus_cli.frontend.constructs.selection import all_hold, required_to_hold
 from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, is_symbolic, symbol
@@ -143,13 +144,5 @@ def checked(builder: GraphBuilder, value: Value, source: Value, known: np.ndarra
     elements = builder.node("Reshape", [source, builder.constant(np.array([-1], np.int64))])
     if len(places) < known.size:
         elements = builder.node("Gather", [elements, builder.constant(np.array(places, np.int64))])
-    distance = builder.node("Abs", [builder.node("Sub", [elements, builder.constant(wanted)])])
-    # A table of one number has no place but 0: any distance is an index out of range.
-    table = builder.constant(np.zeros(1, np.int32))
-    found = builder.node("Gather", [table, distance])
-    holds = builder.node("Equal", [found, builder.constant(np.zeros(1, np.int32))])
-    if len(places) > 1:
-        as_numbers = builder.node("Where", [holds, builder.constant(np.ones(1, np.int32)), builder.constant(np.zeros(1, np.int32))])
-        holds = builder.node("Equal", [builder.node("ReduceMin", [as_numbers]), builder.constant(np.ones(1, np.int32))])
-    holds = builder.node("Reshape", [holds, builder.constant(np.ones(0, np.int64))])
-    return builder.node("Where", [holds, value, value])
+    holds = all_hold(builder, builder.node("Equal", [elements, builder.constant(wanted)]))
+    return required_to_hold(builder, value, [holds])

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.selection import required_to_hold
+from nautilus_cli.frontend.constructs.selection import all_hold, required_to_hold
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ops.wide import reshape
 
 
 def _build(call: Occurrence) -> Sequence[Entity | None]:
@@ -50,9 +47,7 @@ def _agrees(call: Occurrence, shape: Value, allowed: Sequence[tuple[int, int]]) 
     """Return whether each element of the shape is one of the two values allowed, a scalar."""
     node = call.builder.node
     first, second = (node("Equal", [shape, call.constant(list(values))]) for values in zip(*allowed, strict=True))
-    one, zero = (call.constant(np.int32(number)) for number in (1, 0))
-    least = node("ReduceMin", [node("Where", [node("Or", [first, second]), one, zero])])
-    return reshape(call.builder, node("Equal", [least, one]), ())
+    return all_hold(call.builder, node("Or", [first, second]))
 
 
 CONSTRUCT = Construct(name="Expand", build=_build, source="ONNX 28, Expand-13", since=8)

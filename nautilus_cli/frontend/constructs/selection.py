@@ -52,6 +52,13 @@ def guard(builder: GraphBuilder, start: int, wanted: Value) -> None:
     builder.origin = before
 
 
+def all_hold(builder: GraphBuilder, flags: Value) -> Value:
+    """Return whether every element of FLAGS is true, a scalar."""
+    one, zero = (builder.constant(np.array(number, np.int32)) for number in (1, 0))
+    least = builder.node("ReduceMin", [builder.node("Where", [flags, one, zero])])
+    return as_flag(builder, builder.node("Equal", [least, one]))
+
+
 def required_to_hold(builder: GraphBuilder, value: Value, conditions: Sequence[Value]) -> Value:
     """Return VALUE, whose computation makes a run fail where one of the CONDITIONS, scalars, does not hold.
 
