@@ -14,7 +14,7 @@ class DimRange:
     """The sizes LOW to HIGH that are multiples of DIVISOR.
 
     Attributes:
-        low: at least 1.
+        low: the smallest; 0 where tensors may be empty, as the past of a decoder is at its first step.
         high: the largest.
         divisor: of every size.
         points: sizes that kernels are chosen for; none for the largest.
@@ -31,8 +31,8 @@ class DimRange:
         Raises:
             UsageError: there is none.
         """
-        if self.low < 1 or self.divisor < 1 or self.high // self.divisor * self.divisor < self.low:
-            raise UsageError(f"no size lies in {self}", where=f"dimension {quoted(name)}", hint="A range is LOW..HIGH, from 1 on.")
+        if self.low < 0 or self.divisor < 1 or self.high // self.divisor * self.divisor < self.low:
+            raise UsageError(f"no size lies in {self}", where=f"dimension {quoted(name)}", hint="A range is LOW..HIGH.")
         return symbol(quoted(name)[1:-1], self.low, self.high, self.divisor)
 
     def __str__(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError
-from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import is_symbolic, lower, maximum, same
 from nautilus_cli.ir.graph import FusedGraph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
@@ -94,7 +94,7 @@ def plan_each(
     weights = WeightPool()
     lowered: list[_LoweredGroup] = []
     for group in fused.groups:
-        if all(prod(v.type.static) == 0 for v in group.outputs):
+        if all(same(prod(v.type.static), 0) for v in group.outputs):
             continue  # nothing to store: an empty tensor
         found, begins = rebased(_lower(group, fp32_mode))
         lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
@@ -134,7 +134,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple
     """
     ranged = RangedChoice(choose)
     for group in fused.groups:
-        if all(prod(v.type.static) == 0 for v in group.outputs):
+        if all(same(prod(v.type.static), 0) for v in group.outputs):
             continue
         try:
             found, _ = rebased(_lower(group))
@@ -173,7 +173,7 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
         )
         if request not in distinct:
             distinct[request] = len(distinct)
-            geometries.append(kind.family.geometry(kind.problem, kind.schedule))
+            geometries.append(_launchable(kind.family.geometry(kind.problem, kind.schedule)))
             recipes.append(set())
         numbers.append(distinct[request])
         recipes[numbers[-1]].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
@@ -182,6 +182,12 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
         for request, geometry, used in zip(distinct, geometries, recipes, strict=True)
     )
     return kernels, numbers
+
+
+def _launchable(geometry: Geometry) -> Geometry:
+    """Return a geometry of a block at least: one without work does nothing, while a launch of none is an error."""
+    x, y, z = (blocks if lower(blocks) > 0 else maximum(1, blocks) for blocks in geometry.grid)
+    return geometry if same((x, y, z), geometry.grid) else replace(geometry, grid=(x, y, z))
 
 
 def _chosen(group: Group, lowered: Lowered, target: Target, choose: Choose) -> Chosen:

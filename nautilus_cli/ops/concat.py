@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.index_map import padded
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import normal_axis, operand, operand_count, same_dtype
@@ -46,7 +47,7 @@ def _pieces(context: MovementContext) -> tuple[Piece, ...]:
     for index, operand_type in enumerate(context.types):
         assert operand_type is not None
         shape = operand_type.static
-        if shape[axis]:
+        if not same(shape[axis], 0):
             pieces.append(Piece(index, padded(shape, [before if a == axis else 0 for a in range(len(shape))], extents)))
         before += shape[axis]
     return tuple(pieces) or (Piece(0, padded(extents, [0] * len(extents), extents)),)
