@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from itertools import product as combinations
 from math import prod
 
+from nautilus_cli.ir.dims import divides, minimum
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
@@ -38,6 +39,7 @@ class Problem:
         outputs: results along each axis.
         taps: weights of each axis; 1 where there are none.
         is_weighted: whether there are weights.
+        are_tables_known: whether the tables are constants, which no kernel before this one computes.
         x_storage: type of the elements in memory; only sizes vectors.
     """
 
@@ -47,6 +49,7 @@ class Problem:
     outputs: tuple[int, ...]
     taps: tuple[int, ...]
     is_weighted: bool
+    are_tables_known: bool = True
     x_storage: DType = F32
 
 
@@ -88,7 +91,7 @@ class ResizeFamily:
             reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
         if s.lanes > s.threads:
             return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
-        if problem.channels % s.vector:
+        if not divides(s.vector, problem.channels):
             reasons.append(f"a vector of {s.vector} does not divide {problem.channels} channels")
         if s.rows * s.vector > _MOST_SUMS:
             reasons.append(f"{s.rows} rows of {s.vector} channels are more than the {_MOST_SUMS} results that a thread may hold")
@@ -131,7 +134,7 @@ def _grid(problem: Problem, schedule: Schedule) -> tuple[int, int, int]:
     places = -(-prod(problem.outputs) // (schedule.threads // schedule.lanes))
     channels = -(-problem.channels // (schedule.lanes * schedule.vector))
     rows = -(-problem.rows // schedule.rows)
-    return places * channels, min(rows, _MOST_BLOCKS_Y), -(-rows // _MOST_BLOCKS_Y)
+    return places * channels, minimum(rows, _MOST_BLOCKS_Y), -(-rows // _MOST_BLOCKS_Y)
 
 
 FAMILY = ResizeFamily()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from nautilus_cli.ir.dims import divides
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
@@ -102,7 +103,7 @@ class ScatterFamily:
             reasons.append(f"{schedule.group_columns} columns for {schedule.group_threads} threads")
         if not problem.is_shared and schedule.group_columns * schedule.vector != 1:
             reasons.append("a group has several columns, which have different indices")
-        if schedule.vector > 0 and problem.columns % schedule.vector:
+        if schedule.vector > 0 and not divides(schedule.vector, problem.columns):
             reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
         if schedule.rows < 1:
             reasons.append(f"{schedule.rows} rows a group; at least one is needed")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from nautilus_cli.ir.dims import minimum, upper
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
@@ -126,18 +127,18 @@ class TopKFamily:
         teams = schedule.threads // schedule.row_threads
         parts = 1
         if not schedule.is_selected and teams == 1:
-            parts = min(_MOST_GRID_Y, -(-problem.columns // (schedule.row_threads * schedule.items)))
+            parts = minimum(_MOST_GRID_Y, -(-problem.columns // (schedule.row_threads * schedule.items)))
         return Geometry(
             grid=(-(-problem.rows // teams), parts, 1), threads=schedule.threads, smem_bytes=teams * _team_bytes(problem, schedule)
         )
 
 
 def _team_bytes(problem: Problem, schedule: Schedule) -> int:
-    """Return the shared memory of the threads of one row."""
+    """Return the shared memory of the threads of one row; where the count is open, that of the greatest."""
     key_bytes = max(4, problem.value.bytes)
     if not schedule.is_selected:
         return schedule.tile * key_bytes
-    return -(-(_HEAD_BYTES + problem.count * (key_bytes + 4)) // 16) * 16
+    return -(-(_HEAD_BYTES + upper(problem.count) * (key_bytes + 4)) // 16) * 16
 
 
 def _choose_emulated(problem: Problem) -> Schedule:

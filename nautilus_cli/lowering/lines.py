@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import IndexMap, from_strides, regroup, row_major
 
@@ -33,4 +34,4 @@ def across(shape: tuple[int, ...], axis: int) -> IndexMap:
 def is_first_contiguous(epilogue: Expression) -> bool:
     """Whether neighbours along the first of two coordinates, and not along the second, are neighbours in memory for the first store."""
     (first, second) = epilogue.stores[0].map.stages[0].coordinates
-    return first[-1].stride == 1 and abs(second[-1].stride) != 1
+    return same(first[-1].stride, 1) and not same(abs(second[-1].stride), 1)

@@ -14,8 +14,11 @@ from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, symbols
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 
-OPEN_FAMILIES = frozenset({"conv", "depthwise", "gather", "gemm", "pointwise", "pool", "row"})
+OPEN_FAMILIES = frozenset({"conv", "depthwise", "gather", "gemm", "pointwise", "pool", "resize", "row", "scatter", "top_k"})
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
+
+_WITH_OPEN_LISTS = frozenset({"gather", "resize", "scatter"})
+"""Those whose lists of numbers may be arguments too."""
 
 NO_POINTS: Mapping[str, tuple[int, ...]] = {}
 
@@ -56,7 +59,7 @@ class RangedChoice:
             )
         for field in fields(problem):
             value = getattr(problem, field.name)
-            if family.name != "gather" and isinstance(value, tuple) and any(map(is_symbolic, value)):
+            if family.name not in _WITH_OPEN_LISTS and isinstance(value, tuple) and any(map(is_symbolic, value)):
                 raise ModelError(f"{family.name} kernels do not support open dimensions in their {field.name} yet")
         for schedule in self._candidates(family, problem, dims, target):
             if is_legal(family, problem, schedule, target):

@@ -59,6 +59,7 @@ def lower(lowering: Lowering) -> Lowered:
         outputs=tuple(shape[axis] for axis in axes),
         taps=tuple(taps),
         is_weighted=is_weighted,
+        are_tables_known=all(table is None or table.constant is not None for table in anchor.inputs[1:]),
         x_storage=main_storage(element, x.type.dtype),
     )
     return Lowered(family="resize", problem=problem, functors=(("X", element), ("Epilogue", epilogue), *tables), slots=slots)

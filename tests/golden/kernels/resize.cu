@@ -1,6 +1,6 @@
 #include <nautilus/kernels/resize.cuh>
 
-namespace resize_17e4dc77025fbd20_ {
+namespace resize_b27fc6c24ba928ba_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -9,6 +9,7 @@ struct Problem {
   using Rows = Static<2>;
   using Channels = Static<16>;
   static constexpr bool kIsWeighted = true;
+  static constexpr bool kAreTablesKnown = true;
   static constexpr int kInputsCount = 2;
   static constexpr long long kInputs[] = {6, 5};
   static constexpr int kOutputsCount = 2;
@@ -223,11 +224,11 @@ struct Weight1 {
 };
 
 
-}  // namespace resize_17e4dc77025fbd20_
+}  // namespace resize_b27fc6c24ba928ba_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(resize_17e4dc77025fbd20_::Schedule::kThreads)
-resize_17e4dc77025fbd20(const NAUTILUS_GRID_CONSTANT resize_17e4dc77025fbd20_::Arguments arguments) {
-  using namespace resize_17e4dc77025fbd20_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(resize_b27fc6c24ba928ba_::Schedule::kThreads)
+resize_b27fc6c24ba928ba(const NAUTILUS_GRID_CONSTANT resize_b27fc6c24ba928ba_::Arguments arguments) {
+  using namespace resize_b27fc6c24ba928ba_;
   nautilus::kernels::resize<Problem, Schedule, X, Epilogue, First0, Weight0, First1, Weight1>(arguments);
 }
-NAUTILUS_EXPORT(resize_17e4dc77025fbd20)
+NAUTILUS_EXPORT(resize_b27fc6c24ba928ba)

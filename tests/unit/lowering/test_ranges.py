@@ -68,9 +68,22 @@ def test_a_range_that_no_schedule_serves_is_refused() -> None:
 
 
 def test_a_family_that_needs_numbers_is_refused() -> None:
+    class Closed:
+        name = "closed"
+
     problem = TopK(rows=N, columns=100, count=5, is_largest=True, value=F32)
-    with pytest.raises(ModelError, match=r"top_k kernels do not support open dimensions yet \(n\).*--shape"):
-        RangedChoice(chosen)(families()["top_k"], problem, registry.target("sm_80"))
+    with pytest.raises(ModelError, match=r"closed kernels do not support open dimensions yet \(n\).*--shape"):
+        RangedChoice(chosen)(Closed(), problem, registry.target("sm_80"))
+
+
+def test_a_count_that_is_open_has_shared_memory_for_the_greatest() -> None:
+    problem = TopK(rows=4, columns=1000, count=N, is_largest=True, value=F32)
+    family = families()["top_k"]
+    for name in ("sm_80", "emulated"):
+        schedule = RangedChoice(chosen)(family, problem, registry.target(name))
+        geometry = family.geometry(problem, schedule)
+        assert schedule.is_selected
+        assert geometry.smem_bytes == max(family.geometry(bind(problem, {"n": n}), schedule).smem_bytes for n in (1, 32, 64))
 
 
 def test_representatives_promise_nothing_but_the_divisor() -> None:

@@ -22,6 +22,39 @@ struct TypeAt<0, First, Rest...> {
   using Type = First;
 };
 
+template <int kPosition, class Numbers>
+struct NumberAt;
+template <int kPosition, class... Numbers>
+struct NumberAt<kPosition, Pack<Numbers...>> {
+  using Type = typename TypeAt<kPosition, Numbers...>::Type;
+};
+
+// Elements, results and weights of an axis: from a pack where the problem has some that are not known at compile time.
+template <class Problem, int kAxis, class Numbers = typename Problem::Inputs>
+NAUTILUS_DEVICE constexpr auto input_of(int) -> typename NumberAt<kAxis, Numbers>::Type {
+  return {};
+}
+template <class Problem, int kAxis>
+NAUTILUS_DEVICE constexpr auto input_of(long) -> Static<Problem::kInputs[kAxis]> {
+  return {};
+}
+template <class Problem, int kAxis, class Numbers = typename Problem::Outputs>
+NAUTILUS_DEVICE constexpr auto output_of(int) -> typename NumberAt<kAxis, Numbers>::Type {
+  return {};
+}
+template <class Problem, int kAxis>
+NAUTILUS_DEVICE constexpr auto output_of(long) -> Static<Problem::kOutputs[kAxis]> {
+  return {};
+}
+template <class Problem, int kAxis, class Numbers = typename Problem::Taps>
+NAUTILUS_DEVICE constexpr auto taps_of(int) -> typename NumberAt<kAxis, Numbers>::Type {
+  return {};
+}
+template <class Problem, int kAxis>
+NAUTILUS_DEVICE constexpr auto taps_of(long) -> Static<Problem::kTaps[kAxis]> {
+  return {};
+}
+
 // What one result takes along the last kLeft axes. Few weights are held in registers, many are read again.
 template <class Problem, int kLeft, class T, class... Tables>
 struct AxisTaps {
@@ -29,12 +62,15 @@ struct AxisTaps {
   using Inner = AxisTaps<Problem, kLeft - 1, T, Tables...>;
   static constexpr int kAxes = Problem::kOutputsCount;
   static constexpr int kAxis = kAxes - kLeft;
-  static constexpr int kTaps = static_cast<int>(Problem::kTaps[kAxis]);
+  using Input = decltype(input_of<Problem, kAxis>(0));
+  using Output = decltype(output_of<Problem, kAxis>(0));
+  using Count = decltype(taps_of<Problem, kAxis>(0));
+  static constexpr bool kIsCountKnown = Count::kIsStatic && Inner::kIsCountKnown;
+  static constexpr int kTaps = static_cast<int>(Problem::kTaps[kAxis]);  // where that is known
   static constexpr int kAllTaps = kTaps * Inner::kAllTaps;
-  static constexpr bool kIsUnrolled = kAllTaps <= 16;
+  static constexpr bool kIsUnrolled = kIsCountKnown && kAllTaps <= 16;
   static constexpr bool kHoldsWeights = Problem::kIsWeighted && kIsUnrolled;
   static constexpr int kTables = Problem::kIsWeighted ? 2 : 1;  // of an axis
-  using Places = Static<Problem::kOutputs[kAxis] * Inner::Places::kValue>;
   using First = typename TypeAt<kAxis * kTables, Tables...>::Type;
   using Weight = typename TypeAt<kAxis * kTables + kTables - 1, Tables...>::Type;
 
@@ -46,11 +82,22 @@ struct AxisTaps {
   // Reads the tables for the result of number PLACE, counted over these axes.
   template <class A>
   NAUTILUS_DEVICE AxisTaps(const A &arguments, Index place)
-      : inner(arguments, remainder(place, typename Inner::Places())), result(divide(place, typename Inner::Places())) {
+      : inner(arguments, remainder(place, Inner::places(arguments))), result(divide(place, Inner::places(arguments))) {
     first = static_cast<int>(First::template apply<1>(arguments, coordinates<Index>(result))[0]);
     if constexpr (kHoldsWeights) {
       NAUTILUS_UNROLL
       for (int tap = 0; tap < kTaps; ++tap) weights[tap] = read_weight(arguments, tap);
+    }
+  }
+
+  // Results along these axes.
+  template <class A>
+  NAUTILUS_DEVICE static constexpr auto places(const A &arguments) {
+    using InnerPlaces = decltype(Inner::places(arguments));
+    if constexpr (Output::kIsStatic && !kIsSame<InnerPlaces, Index>) {
+      return Static<Output::kValue * InnerPlaces::kValue>();
+    } else {
+      return static_cast<Index>(static_cast<Index>(Output::get(arguments)) * static_cast<Index>(Inner::places(arguments)));
     }
   }
 
@@ -63,14 +110,15 @@ struct AxisTaps {
   template <class X, int kVector, class A>
   NAUTILUS_DEVICE Vector<T, kVector> sum(const A &arguments, Coordinates<Index, kAxes + 2> &at) const {
     if constexpr (!Problem::kIsWeighted) {
-      at.values[kAxis + 1] = clamped(first);
+      at.values[kAxis + 1] = clamped(arguments, first);
       return inner.template sum<X, kVector>(arguments, at);
     } else {
       constexpr int kUnroll = kIsUnrolled ? kTaps : 1;
+      const auto taps = Count::get(arguments);
       Vector<T, kVector> total{};
 #pragma unroll kUnroll
-      for (int tap = 0; tap < kTaps; ++tap) {
-        at.values[kAxis + 1] = clamped(first + tap);
+      for (int tap = 0; tap < taps; ++tap) {
+        at.values[kAxis + 1] = clamped(arguments, first + tap);
         const Vector<T, kVector> values = inner.template sum<X, kVector>(arguments, at);
         T weight;
         if constexpr (kHoldsWeights) {
@@ -91,9 +139,10 @@ struct AxisTaps {
   }
 
  private:
-  NAUTILUS_DEVICE static Index clamped(int element) {
-    constexpr int kLast = static_cast<int>(Problem::kInputs[kAxis]) - 1;
-    return element < 0 ? 0 : element > kLast ? kLast : element;
+  template <class A>
+  NAUTILUS_DEVICE static Index clamped(const A &arguments, int element) {
+    const int last = static_cast<int>(Input::get(arguments)) - 1;
+    return element < 0 ? 0 : element > last ? last : element;
   }
 };
 
@@ -102,12 +151,16 @@ template <class Problem, class T, class... Tables>
 struct AxisTaps<Problem, 0, T, Tables...> {
   static constexpr int kAxes = Problem::kOutputsCount;
   static constexpr int kAllTaps = 1;
+  static constexpr bool kIsCountKnown = true;
   using Index = typename Problem::Index;
-  using Places = Static<1>;
 
   template <class A>
   NAUTILUS_DEVICE AxisTaps(const A &, Index) {}
 
+  template <class A>
+  NAUTILUS_DEVICE static constexpr Static<1> places(const A &) {
+    return {};
+  }
   template <class X, int kVector, class A>
   NAUTILUS_DEVICE Vector<T, kVector> sum(const A &arguments, const Coordinates<Index, kAxes + 2> &at) const {
     return X::template apply<kVector>(arguments, at);
@@ -136,9 +189,10 @@ NAUTILUS_DEVICE void resize(const A &arguments) {
   const Index place = static_cast<Index>(block / channel_blocks) * kPlacesBlock + thread / Schedule::kLanes;
   const Index channel = (static_cast<Index>(block % channel_blocks) * Schedule::kLanes + thread % Schedule::kLanes) * kVector;
   const Index first_row = (static_cast<Index>(device::block_index().z) * device::grid_extent().y + device::block_index().y) * kRows;
-  const bool is_inside = place < Taps::Places::kValue && channel < channels;
-  const Taps taps(arguments, is_inside ? place : 0);  // tables are constants: nothing to wait for
-  device::dependency_wait();
+  const bool is_inside = place < static_cast<Index>(Taps::places(arguments)) && channel < channels;
+  if constexpr (!Problem::kAreTablesKnown) device::dependency_wait();  // tables that are constants need no wait
+  const Taps taps(arguments, is_inside ? place : 0);
+  if constexpr (Problem::kAreTablesKnown) device::dependency_wait();
   if (!is_inside) return;
 
   Vector<T, kVector> sums[kRows];
