@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Symbolic, lower, upper
+from nautilus_cli.ir.dims import Symbolic, factor, lower, upper
 
 _INT = 2**31
 _MOST_MULTIPLE = 64
@@ -16,7 +16,7 @@ _MOST_MULTIPLE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
-    """A number as a type: `form` is Static, Scalar or LongScalar, `numbers` its template arguments."""
+    """A number as a type: `form` is Static, Scalar, LongScalar or Divisor, `numbers` its template arguments."""
 
     form: str
     numbers: tuple[int, ...]
@@ -41,3 +41,8 @@ class Scalars:
         fits = lower(value) >= -_INT and upper(value) < _INT
         common = gcd(*(coefficient for _, coefficient in value.terms), _MOST_MULTIPLE)
         return NumberRow(form="Scalar" if fits else "LongScalar", numbers=(self._slots[value], common))
+
+    def divisor(self, value: int) -> NumberRow:
+        """Return VALUE as the type of a number that indices are divided by: its factor is an argument too."""
+        number = self.row(value)
+        return NumberRow(form="Divisor", numbers=(*number.numbers, self._slots[factor(value)])) if number.form == "Scalar" else number

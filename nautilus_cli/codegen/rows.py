@@ -206,15 +206,19 @@ def map_rows(index_map: IndexMap, scalars: Scalars = NO_SCALARS) -> tuple[StageR
     return tuple(
         StageRow(
             offset=scalars.row(stage.offset),
-            coordinates=tuple(tuple(_axis(axis, scalars) for axis in digits) for digits in stage.coordinates),
+            coordinates=tuple(
+                tuple(_axis(axis, scalars, number > 0) for number, axis in enumerate(digits)) for digits in stage.coordinates
+            ),
         )
         for stage in index_map.stages
     )
 
 
-def _axis(axis: Axis, scalars: Scalars) -> AxisRow:
-    numbers = (axis.extent, axis.stride, axis.begin, axis.stop) if axis.is_guarded else (axis.extent, axis.stride)
-    return AxisRow(form="GuardedAxis" if axis.is_guarded else "Axis", numbers=tuple(map(scalars.row, numbers)))
+def _axis(axis: Axis, scalars: Scalars, divides: bool) -> AxisRow:
+    """Return a digit; what is left of a coordinate is divided by the extent of all but its most significant one."""
+    extent = scalars.divisor(axis.extent) if divides else scalars.row(axis.extent)
+    rest = (axis.stride, axis.begin, axis.stop) if axis.is_guarded else (axis.stride,)
+    return AxisRow(form="GuardedAxis" if axis.is_guarded else "Axis", numbers=(extent, *map(scalars.row, rest)))
 
 
 def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS) -> FunctorRow:

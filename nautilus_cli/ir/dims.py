@@ -133,7 +133,28 @@ class Named:
         return self.name
 
 
-Atom = Symbol | Quotient | Maximum | Named
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """What the division by an integer becomes a product with: `factor` of it."""
+
+    divisor: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Factor) and same(self.divisor, other.divisor)
+
+    def __hash__(self) -> int:
+        return hash(("factor", self.divisor))
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value: a shift up to 31 above 32 bits."""
+        return 0, 1 << 37
+
+    def __str__(self) -> str:
+        return f"factor({self.divisor})"
+
+
+Atom = Symbol | Quotient | Maximum | Named | Factor
 Monomial = tuple[tuple[Atom, int], ...]
 """A product of powers, in the order of the atoms' text; the empty one is 1."""
 
@@ -324,6 +345,21 @@ def named(name: str, value: int) -> int:
     return Symbolic.of({((Named(name, value), 1),): 1}) if isinstance(value, Symbolic) else value
 
 
+def factor(divisor: int) -> int:
+    """Return the word by which kernels divide numbers of 31 bits by DIVISOR: a multiplier below, a shift above 32 bits.
+
+    The quotient of n is (n + (n * multiplier >> 32)) >> shift. Divisors of more bits, and those that nothing is divided by, have 0.
+
+    Source: Granlund and Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, figure 4.1.
+    """
+    if isinstance(divisor, Symbolic):
+        return Symbolic.of({((Factor(divisor), 1),): 1})
+    if not 0 < divisor < 2**31:
+        return 0
+    shift = (divisor - 1).bit_length()
+    return shift << 32 | ((1 << 32) * ((1 << shift) - divisor) // divisor + 1)
+
+
 def lower(value: int) -> int:
     """Return a bound that VALUE is never below."""
     return value.low if isinstance(value, Symbolic) else value
@@ -400,6 +436,8 @@ def symbols(value: object) -> frozenset[Symbol]:
                 found = found.union(*map(symbols, atom.operands))
             case Named():
                 found |= symbols(atom.value)
+            case Factor():
+                found |= symbols(atom.divisor)
     return frozenset(found)
 
 
@@ -431,6 +469,8 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
             return maximum(*(substitute(operand, sizes) for operand in atom.operands))
         case Named():
             return substitute(atom.value, sizes)
+        case Factor():
+            return factor(substitute(atom.divisor, sizes))
 
 
 def _terms(value: object) -> Iterable[tuple[Monomial, int]] | None:

@@ -11,13 +11,13 @@ not applied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from math import prod
 
 import numpy as np
 
-from nautilus_cli.ir.dims import divides, exact_divmod, lower, maximum, minimum, same, upper
+from nautilus_cli.ir.dims import divides, exact_divmod, is_symbolic, lower, maximum, minimum, same, upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,19 @@ class IndexMap:
                     valid &= (digit >= axis.begin) & (digit < (axis.extent if axis.end is None else axis.end))
             coordinates = [np.where(valid, total, 0)]
         return coordinates[0], valid
+
+
+def divisors(value: object) -> Iterator[int]:
+    """Yield the symbolic numbers by which the index maps in a tree of dataclasses and tuples cut coordinates into digits."""
+    if isinstance(value, Stage):
+        for digits in value.coordinates:
+            yield from (axis.extent for axis in digits[1:] if is_symbolic(axis.extent))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from divisors(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from divisors(getattr(value, field.name))
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

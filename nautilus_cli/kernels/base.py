@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.dims import factor
 from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.ir.index_map import divisors
 from nautilus_cli.targets.base import Target
 
 
@@ -151,5 +153,11 @@ class KernelRequest:
 
     @property
     def scalar_values(self) -> tuple[int, ...]:
-        """What the integer arguments hold that are sizes: each distinct expression once, in order of first use."""
-        return tuple(dict.fromkeys((*expressions(self.problem), *expressions(self.functors))))
+        """What the integer arguments hold that are sizes."""
+        return scalar_values(self.problem, self.functors)
+
+
+def scalar_values(problem: Any, functors: tuple[tuple[str, Expression | RowProgram], ...]) -> tuple[int, ...]:
+    """Return the sizes that are arguments of a kernel: each distinct expression once, in order of first use, then factors of divisors."""
+    sizes = (*expressions(problem), *expressions(functors))
+    return tuple(dict.fromkeys((*sizes, *map(factor, divisors(functors)))))

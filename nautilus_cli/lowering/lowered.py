@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.expression import Expression, Load, RowProgram, Store
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.types import DType
+from nautilus_cli.kernels.base import scalar_values
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.ops.movement import is_transparent
 
@@ -40,7 +40,7 @@ class Lowered:
     @property
     def scalars(self) -> tuple[int, ...]:
         """The sizes that are arguments of the kernel, as `KernelRequest.scalar_values` gives them."""
-        return tuple(dict.fromkeys((*expressions(self.problem), *expressions(self.functors))))
+        return scalar_values(self.problem, self.functors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 3
+#define PAYLOAD_VERSION 4
 #define PAYLOAD_TABLES 12
 #define PAYLOAD_MAP_RANK 5
 
@@ -69,6 +69,9 @@ struct payload_port {
   uint32_t rank;
   uint32_t dim_first;
   uint64_t bytes;
+  uint32_t shared;  /* 1 + the port of the other kind that has the same memory; 0 where it has its own */
+  uint32_t axis;    /* of a shared one: the dimension along which the output has more rows than the input */
+  int64_t capacity; /* of a shared one: rows along it that the memory has room for */
 };
 
 struct payload_kernel {
@@ -121,11 +124,11 @@ struct payload_symbol {
   int64_t divisor;   /* of all of them */
 };
 
-enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SIZE_DIVIDE, SIZE_MAXIMUM, SIZE_OPERATIONS };
+enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SIZE_DIVIDE, SIZE_MAXIMUM, SIZE_FACTOR, SIZE_OPERATIONS };
 
 /* A number worked out from rows before it. */
 struct payload_size {
-  uint32_t operation; /* enum payload_operation; a quotient is rounded down */
+  uint32_t operation; /* enum payload_operation; a quotient is rounded down; a factor is `factor` of nautilus_cli/ir/dims.py, of `left` */
   uint32_t left;      /* row, or symbol */
   int64_t right;      /* row, or the constant */
 };

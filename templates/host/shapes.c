@@ -97,6 +97,17 @@ static nautilus_status bind_symbols(const nautilus_model *model, const int64_t *
 /* Rounded down, for a positive divisor. */
 static int64_t floor_divide(int64_t dividend, int64_t divisor) { return dividend / divisor - (dividend % divisor < 0); }
 
+/* The word by which kernels divide numbers of 31 bits: a multiplier, and a shift above it. Nothing divides by 0. */
+static int64_t factor_of(int64_t divisor) {
+  int shift = 0;
+  if (divisor < 1 || divisor > INT_MAX)
+    return 0;
+  while ((int64_t)1 << shift < divisor)
+    shift++;
+  uint64_t multiplier = ((uint64_t)(((int64_t)1 << shift) - divisor) << 32) / (uint64_t)divisor + 1;
+  return (int64_t)((uint64_t)shift << 32 | multiplier);
+}
+
 static nautilus_status evaluate(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
   int64_t *value = shapes->sizes;
@@ -121,6 +132,9 @@ static nautilus_status evaluate(const nautilus_model *model, struct shapes *shap
     case SIZE_DIVIDE:
       overflows = right <= 0;
       value[i] = overflows ? 0 : floor_divide(left, right);
+      break;
+    case SIZE_FACTOR:
+      value[i] = factor_of(left);
       break;
     default:
       value[i] = left > right ? left : right;

@@ -11,8 +11,8 @@ from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.render import environment
 from nautilus_cli.codegen.rows import map_rows
 from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import symbol
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, broadcast, compose, identity, padded, permuted, reshaped, sliced
+from nautilus_cli.ir.dims import factor, symbol
+from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, broadcast, compose, divisors, identity, padded, permuted, reshaped, sliced
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 
@@ -123,7 +123,7 @@ def test_twin_of_python_for_sizes_that_are_arguments(tmp_path: Path) -> None:
     lines = [_PRELUDE]
     widths = set()
     for number, index_map in enumerate(symbolic_maps()):
-        values = tuple(dict.fromkeys(expressions(index_map)))
+        values = tuple(dict.fromkeys((*expressions(index_map), *map(factor, divisors(index_map)))))
         lines.append(f"using M{number} = {render(rows=map_rows(index_map, Scalars(values)))};")
         widths.add(index_map.contiguous_width(8))
         lines += [f"static_assert(M{number}::contiguous_width({limit}) == {index_map.contiguous_width(limit)});" for limit in (2, 4, 8)]

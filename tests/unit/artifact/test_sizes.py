@@ -6,7 +6,7 @@ import pytest
 
 from nautilus_cli.artifact.sizes import Operation, Patched, SizeTable
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import maximum, minimum, named, substitute, symbol
+from nautilus_cli.ir.dims import factor, maximum, minimum, named, substitute, symbol
 
 N, M, W = symbol("n", 1, 64), symbol("m", 1, 512), symbol("w", 8, 512, 8)
 
@@ -22,6 +22,7 @@ EXPRESSIONS = [
     maximum(N, M, 40) * 2,
     minimum(N, 8) - M // N,
     -(-(N * M) // 128) * 256,
+    factor(N * M + 1),
     named("offset", maximum(N, M)) * 3 + named("other", N // 2),
 ]
 
@@ -43,6 +44,8 @@ def evaluated(table: SizeTable, sizes: dict[str, int]) -> list[int]:
                 values.append(values[left] // values[right])
             case Operation.MAXIMUM:
                 values.append(max(values[left], values[right]))
+            case Operation.FACTOR:
+                values.append(factor(values[left]))
     return values
 
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
@@ -15,6 +15,7 @@ from nautilus_cli.ir.dims import (
     Symbolic,
     UndecidedError,
     divides,
+    factor,
     is_symbolic,
     lower,
     maximum,
@@ -198,3 +199,22 @@ def test_text_reads_as_arithmetic() -> None:
 def test_a_dimension_can_become_another() -> None:
     n, m = symbol("n", 1, 64), symbol("m", 1, 64)
     assert same(substitute((m + 1) // 2 * n, {"m": n}), (n + 1) // 2 * n)
+
+
+@given(st.integers(1, 2**31 - 1), st.integers(0, 2**31 - 1))
+@example(1, 2**31 - 1)
+@example(2**31 - 1, 2**31 - 1)
+@example(2**30 + 1, 2**31 - 1)
+def test_a_factor_divides(divisor: int, dividend: int) -> None:
+    word = factor(divisor)
+    multiplier, shift = word % 2**32, word >> 32
+    high = dividend * multiplier >> 32
+    assert shift < 32 and dividend + high < 2**32
+    assert (dividend + high) >> shift == dividend // divisor
+
+
+def test_a_factor_of_a_dimension_is_worked_out_later() -> None:
+    n = symbol("n", 1, 64)
+    assert substitute(factor(3 * n + 1), {"n": 5}) == factor(16)
+    assert same(factor(n), factor(n)) and symbols(factor(n)) == symbols(n)
+    assert factor(0) == factor(2**31) == 0

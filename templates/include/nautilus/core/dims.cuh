@@ -63,6 +63,24 @@ struct Scalar {
 template <int kSlotNumber, int kMultipleOf>
 using LongScalar = Scalar<kSlotNumber, kMultipleOf, long long>;
 
+// A number by which indices are divided: the host has worked out what such a division becomes a product with, as `factor` of
+// nautilus_cli/ir/dims.py says.
+struct Divided {
+  int value;
+  unsigned long long factor;
+
+  NAUTILUS_DEVICE constexpr operator int() const { return value; }
+};
+
+// A Scalar whose factor is another integer argument of the kernel.
+template <int kSlotNumber, int kMultipleOf, int kFactorSlot>
+struct Divisor : Scalar<kSlotNumber, kMultipleOf> {
+  template <class Arguments>
+  NAUTILUS_DEVICE static constexpr Divided get(const Arguments &arguments) {
+    return {static_cast<int>(arguments.scalars[kSlotNumber]), static_cast<unsigned long long>(arguments.scalars[kFactorSlot])};
+  }
+};
+
 // Whether a number is known to be a multiple of WIDTH, a power of two.
 template <class Number>
 NAUTILUS_DEVICE constexpr bool is_multiple(int width) {
@@ -107,6 +125,13 @@ NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Index divisor) {
 }
 NAUTILUS_DEVICE constexpr long long divide(long long dividend, int divisor) { return divide<long long>(dividend, divisor); }
 NAUTILUS_DEVICE constexpr long long remainder(long long dividend, int divisor) { return remainder<long long>(dividend, divisor); }
+
+NAUTILUS_DEVICE constexpr int divide(int dividend, Divided divisor) {
+  const unsigned number = static_cast<unsigned>(dividend), multiplier = static_cast<unsigned>(divisor.factor);
+  const unsigned high = static_cast<unsigned>(static_cast<unsigned long long>(number) * multiplier >> 32);
+  return static_cast<int>((number + high) >> static_cast<unsigned>(divisor.factor >> 32));
+}
+NAUTILUS_DEVICE constexpr long long divide(long long dividend, Divided divisor) { return divide<long long>(dividend, divisor.value); }
 
 template <class Index>
 struct Division {
