@@ -1,8 +1,8 @@
 """Symbolic integers: dimensions that are known by name and range until the model runs.
 
 A `Symbolic` stands where an int stands: shape rules, index maps and the geometry of kernels compute with it by Python's own operators.
-It is a polynomial with integer coefficients in atoms: named symbols, floor quotients and maxima. The form is canonical as far as the
-rules below reach, so that equal expressions compare and hash equal; what has one value only is a plain int.
+It is a polynomial with integer coefficients in atoms: named symbols, floor quotients, maxima and indicators. The form is canonical as far
+as the rules below reach, so that equal expressions compare and hash equal; what has one value only is a plain int.
 
 A comparison is decided by the bounds of the difference. One that holds for some values of the symbols and fails for others raises
 `UndecidedError`: code that goes on either way asks `same`, or for `lower` and `upper`, instead.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -30,6 +30,9 @@ _MOST_STEPS = 64
 
 _MOST_RELAXED = 2
 """Quotients and maxima of a sum up to which bounds are looked for that hold without one of them: each may bring others in."""
+
+_MOST_INDICATORS = 8
+"""Indicators in a sum up to which its bounds are looked for case by case."""
 
 _MOST_FACTORS = 24
 """Atoms of all terms together up to which closer bounds are looked for: what is expanded grows with their number."""
@@ -55,20 +58,48 @@ class UndecidedError(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an input, which the host reads when a run begins.
+
+    Attributes:
+        input: the input's name.
+        index: of the element, in row-major order.
+        saturates: whether a value outside the symbol's range stands for the nearest one in it; else it is an error of the run.
+    """
+
+    input: str
+    index: int
+    saturates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number that a kernel writes while the model runs: how many elements are not zero, how many boxes are kept.
+
+    Attributes:
+        bound: the greatest that it can be, an expression of what is known before.
+    """
+
+    bound: int
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
-    """A named dimension. As an atom it stands for its size divided by `divisor`.
+    """A named integer: a dimension of an input, or what `source` says. As an atom it stands for its value divided by `divisor`.
 
     Attributes:
         name: as users see it.
-        low: smallest size, a multiple of `divisor`.
-        high: largest size, a multiple of `divisor`.
-        divisor: of every size.
+        low: smallest value, a multiple of `divisor`.
+        high: largest value, a multiple of `divisor`.
+        divisor: of every value.
+        source: where the value comes from; None for a dimension of an input.
     """
 
     name: str
     low: int
     high: int
     divisor: int = 1
+    source: Element | Count | None = None
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -117,12 +148,37 @@ class Maximum:
         return f"max({', '.join(map(str, self.operands))})"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Indicator:
+    """1 where an integer is zero (`is_zero`) or positive (else), 0 where it is not: equal to its own powers."""
+
+    value: int
+    is_zero: bool
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Indicator) and self.is_zero == other.is_zero and same(self.value, other.value)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value."""
+        return 0, 1
+
+    def __str__(self) -> str:
+        return f"[{self.value} {'=' if self.is_zero else '>'} 0]"
+
+
+@dataclass(frozen=True, slots=True)
 class Named:
-    """An expression that stands under a name, where written out it would be long; equal to itself only."""
+    """An expression that stands under a name, where written out it would be long; equal to what has its name and value."""
 
     name: str
     value: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Named) and self.name == other.name and same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.value))
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -154,7 +210,57 @@ class Factor:
         return f"factor({self.divisor})"
 
 
-Atom = Symbol | Quotient | Maximum | Named | Factor
+@dataclass(frozen=True, slots=True)
+class FloatElement:
+    """An element of a float input, as `Rounded` reads it; of type f16, bf16, f32 or f64."""
+
+    input: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class FloatOperation:
+    """An operation of double precision: `add`, `subtract`, `multiply`, `divide`, or `single`, which rounds LEFT to f32.
+
+    An operand is an integer (an expression of dimensions), an element, or a result.
+    """
+
+    function: str
+    left: Float
+    right: Float = 0
+
+
+Float = int | FloatElement | FloatOperation
+
+
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A number of double precision that the host works out from elements of float inputs, rounded to an integer.
+
+    Attributes:
+        value: the number.
+        manner: `floor`, `ceil` or `even` (to nearest, ties to even).
+        low: least value; a run in which it is less, or no number, is an error.
+        high: greatest value.
+        name: what it is, for errors.
+    """
+
+    value: Float
+    manner: str
+    low: int
+    high: int
+    name: str
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest value."""
+        return self.low, self.high
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Atom = Symbol | Quotient | Maximum | Indicator | Named | Rounded | Factor
 Monomial = tuple[tuple[Atom, int], ...]
 """A product of powers, in the order of the atoms' text; the empty one is 1."""
 
@@ -325,6 +431,11 @@ class Symbolic(_Integer):
         raise UndecidedError(self, relation, other)
 
 
+def element(source: Element, name: str, low: int, high: int) -> int:
+    """Return the element of an input, an integer from LOW to HIGH; symbolic even where only one value is left, since it is checked."""
+    return Symbolic.of({((Symbol(name, low, high, 1, source), 1),): 1})
+
+
 def symbol(name: str, low: int, high: int, divisor: int = 1) -> int:
     """Return a named dimension with sizes LOW to HIGH, multiples of DIVISOR; a plain int where only one is left.
 
@@ -340,8 +451,37 @@ def symbol(name: str, low: int, high: int, divisor: int = 1) -> int:
     return Symbolic.of({((Symbol(name, first, last, divisor), 1),): divisor})
 
 
+def count(name: str, bound: int) -> int:
+    """Return a number from 0 to BOUND that a kernel writes while the model runs; a plain 0 where there can be nothing to count."""
+    if same(bound, 0):
+        return 0
+    return Symbolic.of({((Symbol(name, 0, upper(bound), 1, Count(bound)), 1),): 1})
+
+
+def indicator(value: int, *, is_zero: bool) -> int:
+    """Return 1 where VALUE is zero (positive, where IS_ZERO is false), else 0; a number where that is known (see `ir/indicators.py`)."""
+    low, high = lower(value), upper(value)
+    if not isinstance(value, Symbolic):
+        return int(value == 0 if is_zero else value > 0)
+    if not is_zero and (low > 0 or high <= 0):
+        return int(low > 0)
+    match value.terms:
+        case ((((Indicator(), 1),), 1),) if not is_zero:
+            return value
+    if is_zero and not value.can_be_zero():
+        return 0
+    if is_zero and value.terms[-1][1] < 0:  # a - b is zero where b - a is
+        value = -value
+    return Symbolic.of({((Indicator(value, is_zero), 1),): 1})
+
+
+def rounded(value: Float, manner: str, low: int, high: int, name: str) -> int:
+    """Return a number that the host works out from elements of float inputs, as an integer: see `Rounded`."""
+    return Symbolic.of({((Rounded(value, manner, low, high, name), 1),): 1})
+
+
 def named(name: str, value: int) -> int:
-    """Return VALUE under a name, which no two expressions share; a plain int as it is."""
+    """Return VALUE under a name, which no other expression has; a plain int as it is."""
     return Symbolic.of({((Named(name, value), 1),): 1}) if isinstance(value, Symbolic) else value
 
 
@@ -434,11 +574,22 @@ def symbols(value: object) -> frozenset[Symbol]:
                 found |= symbols(atom.dividend) | symbols(atom.divisor)
             case Maximum():
                 found = found.union(*map(symbols, atom.operands))
-            case Named():
+            case Indicator() | Named():
                 found |= symbols(atom.value)
             case Factor():
                 found |= symbols(atom.divisor)
+            case Rounded():
+                found = found.union(*map(symbols, integers_of(atom.value)))
     return frozenset(found)
+
+
+def integers_of(value: Float) -> Iterator[int]:
+    """Yield the integers in a number of double precision."""
+    if isinstance(value, FloatOperation):
+        yield from integers_of(value.left)
+        yield from integers_of(value.right)
+    elif not isinstance(value, FloatElement):
+        yield value
 
 
 def atoms(value: Symbolic) -> Iterator[Atom]:
@@ -467,10 +618,20 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
             return substitute(atom.dividend, sizes) // substitute(atom.divisor, sizes)
         case Maximum():
             return maximum(*(substitute(operand, sizes) for operand in atom.operands))
+        case Indicator():
+            return indicator(substitute(atom.value, sizes), is_zero=atom.is_zero)
         case Named():
             return substitute(atom.value, sizes)
         case Factor():
             return factor(substitute(atom.divisor, sizes))
+        case Rounded():
+            return rounded(_substituted(atom.value, sizes), atom.manner, atom.low, atom.high, atom.name)
+
+
+def _substituted(value: Float, sizes: Mapping[str, int]) -> Float:
+    if isinstance(value, FloatOperation):
+        return FloatOperation(value.function, _substituted(value.left, sizes), _substituted(value.right, sizes))
+    return value if isinstance(value, FloatElement) else substitute(value, sizes)
 
 
 def _terms(value: object) -> Iterable[tuple[Monomial, int]] | None:
@@ -488,13 +649,16 @@ def _plain(value: int) -> int:
 def _product(left: Monomial, right: Monomial) -> Monomial:
     powers = dict(left)
     for atom, power in right:
-        powers[atom] = powers.get(atom, 0) + power
+        powers[atom] = 1 if isinstance(atom, Indicator) else powers.get(atom, 0) + power
     return tuple(sorted(powers.items(), key=lambda item: _atom_text(item[0])))
 
 
 @lru_cache(maxsize=1 << 16)
 def _bounds(terms: tuple[tuple[Monomial, int], ...]) -> tuple[int, int]:
     """Return bounds of a sum: those of its terms added up, and where terms of both signs vary, the closer ones after a shift."""
+    cases = _cases(terms)
+    if cases:
+        return min(map(lower, cases)), max(map(upper, cases))
     low, high = _sum_of_bounds(terms, _monomial_bounds)
     varying = [(monomial, coefficient) for monomial, coefficient in terms if monomial]
     if all(c > 0 for _, c in varying) or all(c < 0 for _, c in varying) or sum(_degree(m) for m, _ in varying) > _MOST_FACTORS:
@@ -509,6 +673,69 @@ def _bounds(terms: tuple[tuple[Monomial, int], ...]) -> tuple[int, int]:
         else:
             high = min(high, upper(bound) // divisor)
     return low, high
+
+
+def _cases(terms: tuple[tuple[Monomial, int], ...]) -> list[int]:
+    """Return what a sum with indicators is in each case of the first of them and of those that exclude it; nothing where there are none.
+
+    In a case the symbol that is compared with a number has that number, or a shorter range.
+    """
+    found = list(dict.fromkeys(atom for monomial, _ in terms for atom, _ in monomial if isinstance(atom, Indicator)))
+    if not found or len(found) > _MOST_INDICATORS:
+        return []
+    first = found[0]
+    group = [first, *(other for other in found[1:] if first.is_zero and other.is_zero and _is_number(other.value - first.value))]
+    cases = [_case(terms, group, holding) for holding in group]
+    rest = _case(terms, group, None)
+    return [case for case in (*cases, rest) if case is not None]
+
+
+def _is_number(value: int) -> bool:
+    return not isinstance(value, Symbolic)
+
+
+def _case(terms: tuple[tuple[Monomial, int], ...], group: Sequence[Indicator], holding: Indicator | None) -> int | None:
+    """Return a sum where of a GROUP of indicators one holds, or none; None where that cannot be."""
+    left: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        if any(atom in group and atom != holding for atom, _ in monomial):
+            continue
+        rest = tuple(item for item in monomial if item[0] != holding)
+        left[rest] = left.get(rest, 0) + coefficient
+    value = Symbolic.of(left)
+    compared = [found for one in ([holding] if holding else group) if (found := _edge(one)) is not None]
+    if not compared:
+        return value
+    atom, sign, edge = compared[0]
+    low, high = atom.low, atom.high
+    if group[0].is_zero and holding is not None:
+        low, high = max(low, edge), min(high, edge)
+    elif group[0].is_zero:
+        edges = {number for other, _, number in compared if other == atom}
+        while low <= high and low in edges:
+            low += 1
+        while low <= high and high in edges:
+            high -= 1
+    elif (holding is not None) == (sign > 0):  # above the edge, or not below it
+        low = max(low, edge + int(sign > 0))
+    else:
+        high = min(high, edge - int(sign < 0))
+    if low > high:
+        return None
+    narrow = low if low == high else Symbolic.of({((Symbol(atom.name, low, high, 1, atom.source), 1),): 1})
+    return substitute(value, {atom.name: narrow})
+
+
+def _edge(compared: Indicator) -> tuple[Symbol, int, int] | None:
+    """Return the symbol that an indicator compares with a number, its sign, and the number; None where it compares other things."""
+    if not isinstance(compared.value, Symbolic):
+        return None
+    match compared.value.terms:
+        case ((((Symbol(divisor=1) as atom, 1),), (1 | -1) as sign),):
+            return atom, sign, 0
+        case (((), offset), (((Symbol(divisor=1) as atom, 1),), (1 | -1) as sign)):
+            return atom, sign, -offset * sign
+    return None
 
 
 def _relaxed(varying: list[tuple[Monomial, int]], constant: int) -> Iterator[tuple[int, int, bool]]:
@@ -573,12 +800,27 @@ def _degree(monomial: Monomial) -> int:
 
 def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
     low = high = 1
-    for atom, power in monomial:
+    for atom, power in _without_undone_quotients(monomial):
         least, greatest = atom.bounds
         corners = [least**power, greatest**power, *([0] if least < 0 < greatest else [])]
         products = [a * b for a in (low, high) for b in corners]
         low, high = min(products), max(products)
     return low, high
+
+
+def _without_undone_quotients(monomial: Monomial) -> Monomial:
+    """Replace a quotient times its divisor, or times what its divisor is the maximum of, by what lies between zero and its dividend."""
+    for atom, power in monomial:
+        if not isinstance(atom, Quotient) or power != 1 or lower(atom.dividend) < 0:
+            continue
+        for divisor in _operands(atom.divisor):
+            if not isinstance(divisor, Symbolic) or len(divisor.terms) != 1 or lower(divisor) < 0:
+                continue
+            ((factors, coefficient),) = divisor.terms
+            rest = _ratio(tuple(item for item in monomial if item[0] is not atom), factors)
+            if coefficient == 1 and rest is not None:
+                return (*_without_undone_quotients(rest), (Symbol("", 0, upper(atom.dividend)), 1))
+    return monomial
 
 
 def _operands(value: int) -> tuple[int, ...]:
