@@ -7,20 +7,18 @@ such a size is a bound or nothing; a patch says which row gives the number.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from enum import IntEnum
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import Atom, Factor, Maximum, Named, Quotient, Symbol, Symbolic
 
 SIZE = struct.Struct("<2Iq")
-SYMBOL = struct.Struct("<4I3q")
+SYMBOL = struct.Struct("<2I3q")
 PATCH = struct.Struct("<4I")
-CHECK = struct.Struct("<4I")
 
 
 class Operation(IntEnum):
-    """What a row does with its operands; those from ELEMENT to SINGLE give numbers of double precision, by their bits."""
+    """What a row does with its operands."""
 
     CONSTANT = 0
     SYMBOL = 1
@@ -42,16 +40,10 @@ class Patched(IntEnum):
 
 
 class SizeTable:
-    """The rows for some expressions, each distinct one once.
+    """The rows for some expressions, each distinct one once."""
 
-    Args:
-        inputs: names of the model's inputs, in order.
-    """
-
-    def __init__(self, inputs: Sequence[str]) -> None:
+    def __init__(self) -> None:
         self.symbols: list[Symbol] = []
-        self.rounded: list[tuple[int, Rounded]] = []
-        self._inputs = {name: number for number, name in enumerate(inputs)}
         self.rows: list[tuple[Operation, int, int]] = []
         self.patches: list[tuple[Patched, int, int, int]] = []
         self._known: dict[tuple[Operation, int, int], int] = {}
@@ -82,27 +74,6 @@ class SizeTable:
         assert total is not None
         return total
 
-    def source(self, symbol: Symbol) -> tuple[Source, int, int]:
-        """Return where the value of a symbol comes from: what of an input, which input, which element."""
-        if symbol.source is None:
-            return Source.DIMENSION, 0, 0
-        kind = Source.SATURATING if symbol.source.saturates else Source.ELEMENT
-        return kind, self._input(symbol.source.input), symbol.source.index
-
-    def _input(self, name: str) -> int:
-        if name not in self._inputs:
-            raise InternalError(f"a size depends on an element of '{name}', which is no input")
-        return self._inputs[name]
-
-    def _float(self, value: Float) -> int:
-        """Return the number of the row that gives a number of double precision."""
-        match value:
-            case FloatElement():
-                return self._row(Operation.ELEMENT, self._input(value.input), value.index)
-            case FloatOperation():
-                return self._row(_FLOAT_FUNCTIONS[value.function], self._float(value.left), self._float(value.right))
-        return self._row(Operation.DOUBLE, self.add(value), 0)
-
     def _atom(self, atom: Atom) -> int:
         match atom:
             case Symbol():
@@ -110,13 +81,6 @@ class SizeTable:
                 return row if atom.divisor == 1 else self._row(Operation.DIVIDE, row, self.add(atom.divisor))
             case Quotient():
                 return self._row(Operation.DIVIDE, self.add(atom.dividend), self.add(atom.divisor))
-            case Indicator():
-                return self._row(Operation.IS_ZERO if atom.is_zero else Operation.IS_POSITIVE, self.add(atom.value), 0)
-            case Rounded():
-                row = self._row(_ROUNDINGS[atom.manner], self._float(atom.value), 0)
-                if (row, atom) not in self.rounded:
-                    self.rounded.append((row, atom))
-                return row
             case Named():
                 return self.add(atom.value)
             case Factor():
