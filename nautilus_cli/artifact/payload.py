@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +33,7 @@ TRAILER = b"NAUTEND\0"
 HEADER = struct.Struct("<8sIIQIIQ26Q6I32s32s32s32s")
 VARIANT = struct.Struct("<12IQ")
 IMAGE = struct.Struct("<2Q2I")
-PORT = struct.Struct("<4IQ2Iq")
+PORT = struct.Struct("<4IQ")
 KERNEL = struct.Struct("<6I")
 MAP = struct.Struct("<4IQ5Q4Q5II")
 LAUNCH = struct.Struct("<12I")
@@ -160,15 +161,13 @@ class _Tables:
     strings: _Strings = field(default_factory=_Strings)
     maps: list[bytes] = field(default_factory=list)
 
-    def add_port(self, port: Port, first_other: int) -> None:
-        """Add an input or output; FIRST_OTHER is the number of the first port of the other kind."""
-        size = port.bytes
+    def add_port(self, port: Port) -> None:
+        size = prod(port.shape) * port.dtype.bytes
         for number, dim in enumerate(port.shape):
             self.sizes.patch(Patched.DIMENSION, len(self.ports), number, dim)
         self.sizes.patch(Patched.BYTES, len(self.ports), 0, size)
-        shared = (0, 0, 0) if port.shared is None else (first_other + port.shared.port + 1, port.shared.axis, port.shared.capacity)
-        name, kind = self.strings.add(port.name), DTYPE_CODES[port.dtype.name]
-        self.ports.append(PORT.pack(name, kind, len(port.shape), len(self.dims), upper(size), *shared))
+        row = PORT.pack(self.strings.add(port.name), DTYPE_CODES[port.dtype.name], len(port.shape), len(self.dims), upper(size))
+        self.ports.append(row)
         self.dims.extend(OPEN if is_symbolic(dim) else dim for dim in port.shape)
 
     def add_kernel(self, symbol: str, kernel: Kernel, image: int) -> None:
@@ -255,10 +254,8 @@ def _tables(
     """Return the tables, and the offsets of TEXTS among the strings."""
     tables = _Tables()
     first = variants[0].plan
-    for port in first.inputs:
-        tables.add_port(port, len(first.inputs))
-    for port in first.outputs:
-        tables.add_port(port, 0)
+    for port in (*first.inputs, *first.outputs):
+        tables.add_port(port)
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
     places = tuple(tables.strings.add(text) for text in texts)
