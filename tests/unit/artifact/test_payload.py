@@ -58,7 +58,7 @@ def test_word_kinds_are_those_of_the_header_file():
 def test_sections_lie_where_the_header_says():
     data = joined(build(fake_library.variant(b"image" * 100)))
     fields = HEADER.unpack_from(data)
-    assert fields[:4] == (b"NAUTILUS", 3, HEADER.size, len(data))
+    assert fields[:4] == (b"NAUTILUS", payloads.PAYLOAD_VERSION, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
     assert fields[33:39] == (3, 4, fields[35], fields[36], 0, 0)
     assert fields[39:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
