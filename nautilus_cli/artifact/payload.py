@@ -1,7 +1,7 @@
 """A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
 
-    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches
-           | code | weights | trailer
+    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, steps, carries,
+             elements | code | weights | trailer
 
 Little endian; offsets count from the start of the payload. Weights may lie in a file beside the library instead (`weights_file.py`).
 """
@@ -24,33 +24,42 @@ from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
+from nautilus_cli.lowering.program import Choice, Copy, Launches, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 4
+PAYLOAD_VERSION = 5
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ26Q6I32s32s32s32s")
-VARIANT = struct.Struct("<12IQ")
+HEADER = struct.Struct("<8sIIQIIQ32Q6I32s32s32s32s")
+VARIANT = struct.Struct("<14IQ")
 IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ")
 KERNEL = struct.Struct("<6I")
 MAP = struct.Struct("<4IQ5Q4Q5II")
 LAUNCH = struct.Struct("<12I")
 WORD = struct.Struct("<2IQ")
+STEP = struct.Struct("<14Iq")
+CARRY = struct.Struct("<6I")
+ELEMENT = struct.Struct("<4I")
 
 _HEADER_CRC_OFFSET = 24
 _CUBIN, _EMULATED = 0, 1
 OPEN = -1
 """In place of a dimension that is known only when the model runs."""
 
-WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5}
+WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5, "slot": 6}
 
 MAP_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 7, "tf32": 11}
 """CUtensorMapDataType. Source of these: templates/host/driver.h."""
 MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 """CUtensorMapSwizzle, by bytes."""
 MAP_RANK = 5
+NONE = 0xFFFFFFFF
+"""In place of a word: there is none."""
+MOST_DEPTH = 32
+"""Steps within steps. Source of these: templates/host/payload.h."""
+_LAUNCHES, _COPY, _IF, _LOOP = range(4)
 _DEPENDENT = 1
 """LAUNCH_DEPENDENT of templates/host/payload.h: every kernel waits for the one before it by itself."""
 
@@ -160,6 +169,9 @@ class _Tables:
     sizes: SizeTable = field(default_factory=SizeTable)
     strings: _Strings = field(default_factory=_Strings)
     maps: list[bytes] = field(default_factory=list)
+    steps: list[bytes] = field(default_factory=list)
+    carries: list[bytes] = field(default_factory=list)
+    elements: list[bytes] = field(default_factory=list)
 
     def add_port(self, port: Port) -> None:
         size = prod(port.shape) * port.dtype.bytes
@@ -194,12 +206,51 @@ class _Tables:
         flags = _DEPENDENT if has_dependent_launch and geometry.starts_early else 0
         fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), flags, 0)
         self.launches.append(LAUNCH.pack(*fields))
-        ports = {"input": len(plan.inputs), "output": len(plan.outputs)}
         for word in launch.words:
-            if word.kind not in WORD_KINDS or word.index >= ports.get(word.kind, word.index + 1):
-                raise InternalError(f"a launch has the word {word}, which names nothing")
-            self.sizes.patch(Patched.WORD, len(self.words), 0, word.value)
-            self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, 0 if is_symbolic(word.value) else word.value % 2**64))
+            self.add_word(plan, word)
+
+    def add_word(self, plan: Plan, word: Word) -> int:
+        """Return the row of a word."""
+        known = {"input": len(plan.inputs), "output": len(plan.outputs), "slot": plan.slots}
+        if word.kind not in WORD_KINDS or word.index >= known.get(word.kind, word.index + 1):
+            raise InternalError(f"the plan has the word {word}, which names nothing")
+        self.sizes.patch(Patched.WORD, len(self.words), 0, word.value)
+        self.words.append(WORD.pack(WORD_KINDS[word.kind], word.index, 0 if is_symbolic(word.value) else word.value % 2**64))
+        return len(self.words) - 1
+
+    def add_steps(self, plan: Plan, steps: Sequence[Step], depth: int = 0) -> None:
+        """Append steps, each with what it holds behind it."""
+        if depth > MOST_DEPTH:
+            raise InternalError(f"steps are nested more than {MOST_DEPTH} deep")
+        for step in steps:
+            row = len(self.steps)
+            self.steps.append(b"")
+            name, launches, words, most = "", (0, 0), [NONE] * 3, 0
+            rows, held = (len(self.carries), 0, len(self.elements), 0), [0, 0]
+            branches: tuple[tuple[Step, ...], ...] = ()
+            match step:
+                case Launches():
+                    kind, launches = _LAUNCHES, (step.first, step.count)
+                case Copy():
+                    kind = _COPY
+                    words = [self.add_word(plan, word) for word in (step.to, step.source, Word(kind="integer", value=step.bytes))]
+                case Choice():
+                    kind, name, words[0], branches = _IF, step.name, self.add_word(plan, step.condition), step.branches
+                case Repeat():
+                    kind, name, most, branches = _LOOP, step.name, step.most, (step.body,)
+                    words = [NONE if word is None else self.add_word(plan, word) for word in (step.trips, step.start, step.condition)]
+                    rows = (len(self.carries), len(step.carries), len(self.elements), len(step.elements))
+                    for carry in step.carries:
+                        places = (carry.initial, carry.result, carry.spare, Word(kind="integer", value=carry.bytes))
+                        self.carries.append(CARRY.pack(carry.read, carry.write, *(self.add_word(plan, word) for word in places)))
+                    for element in step.elements:
+                        base, stride = self.add_word(plan, element.base), self.add_word(plan, Word(kind="integer", value=element.stride))
+                        self.elements.append(ELEMENT.pack(element.slot, base, stride, 0))
+            for number, branch in enumerate(branches):
+                before = len(self.steps)
+                self.add_steps(plan, branch, depth + 1)
+                held[number] = len(self.steps) - before
+            self.steps[row] = STEP.pack(kind, self.strings.add(name), *launches, *held, *words, *rows, 0, most)
 
     def add_variant(self, variant: Variant, code_offsets: Sequence[int]) -> None:
         plan, target = variant.plan, variant.target
@@ -215,13 +266,15 @@ class _Tables:
             _EMULATED if target.is_emulated else _CUBIN,
             *target.capability,
             int(target.exact),
-            0,
+            plan.slots,
             len(self.images),
             len(variant.images),
             len(self.kernels),
             len(plan.kernels),
             len(self.launches),
             len(plan.launches),
+            len(self.steps),
+            sum(1 for _ in all_steps(plan.steps)),
             upper(plan.arena_bytes),
         )
         self.sizes.patch(Patched.ARENA, len(self.variants), 0, plan.arena_bytes)
@@ -232,6 +285,7 @@ class _Tables:
             self.add_kernel(symbol, kernel, image_of[symbol])
         for launch in plan.launches:
             self.add_launch(plan, launch, has_dependent_launch=target.has_dependent_launch)
+        self.add_steps(plan, plan.steps)
 
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""
@@ -241,7 +295,9 @@ class _Tables:
         patches = [PATCH.pack(*patch) for patch in self.sizes.patches]
         strings = [bytes(self.strings.data)]
         plans = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words)
-        return tuple(b"".join(rows) for rows in (*plans, strings, self.maps, symbols, sizes, patches))
+        return tuple(
+            b"".join(rows) for rows in (*plans, strings, self.maps, symbols, sizes, patches, self.steps, self.carries, self.elements)
+        )
 
 
 def _padding(position: int, align: int) -> bytes:

@@ -8,6 +8,9 @@ import numpy as np
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.lowering.program import Step, Word
+
+__all__ = ["ALIGNMENT_BYTES", "Buffer", "Kernel", "Launch", "Plan", "Port", "Weight", "Word"]
 
 ALIGNMENT_BYTES = 256
 """Alignment of buffers and weights: a full set of 32-byte sectors for eight lanes, and what cuMemAlloc guarantees."""
@@ -26,21 +29,6 @@ class Port:
     name: str
     dtype: DType
     shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Word:
-    """One 64-bit word of a kernel's argument block.
-
-    Attributes:
-        kind: `input`, `output`, `arena`, `weights`, `status` or `integer`.
-        index: which input or output.
-        value: byte offset in the space, or the integer.
-    """
-
-    kind: str
-    index: int = 0
-    value: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +109,13 @@ class Plan:
         target: the target's name.
         inputs, outputs: in ONNX order.
         kernels: distinct kernels.
-        launches: in order.
+        launches: in order; of branches and the bodies of loops too.
         buffers: of the arena.
         arena_bytes: size of the workspace.
         weights: in order of offset.
         weight_bytes: size of the weights section.
+        steps: which launches run, and when; empty where all do, one after another.
+        slots: how many addresses move while it runs.
     """
 
     target: str
@@ -137,3 +127,5 @@ class Plan:
     arena_bytes: int
     weights: tuple[Weight, ...]
     weight_bytes: int
+    steps: tuple[Step, ...] = ()
+    slots: int = 0

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "program.h"
 #include "structs.h"
 
 /* Alignment of the device buffers of host runs, as cuMemAlloc has. */
@@ -44,8 +45,9 @@ static nautilus_status allocate_tables(nautilus_context *context) {
   context->staging = calloc(model->port_count + 1, sizeof *context->staging);
   context->stale = calloc(model->launch_count + 1, sizeof *context->stale);
   context->is_stale = calloc(model->launch_count + 1, sizeof *context->is_stale);
+  context->slots = calloc((size_t)model->place.variant->slot_count + 1, sizeof *context->slots);
   if (context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
-      context->staging == NULL || context->stale == NULL || context->is_stale == NULL)
+      context->staging == NULL || context->stale == NULL || context->is_stale == NULL || context->slots == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   return NAUTILUS_OK;
 }
@@ -106,7 +108,7 @@ static nautilus_status allocate_flag(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-static unsigned long long first_value(const nautilus_context *context, size_t index) {
+unsigned long long context_word(const nautilus_context *context, size_t index) {
   const nautilus_model *model = context->model;
   const struct payload_word *word = &model->payload.words[index];
   uint64_t value = context->shapes.word_values[index];
@@ -121,6 +123,8 @@ static unsigned long long first_value(const nautilus_context *context, size_t in
     return model->weights + value;
   case WORD_STATUS:
     return context->flag_device;
+  case WORD_SLOT:
+    return context->slots[word->index] + value;
   default:
     return value;
   }
@@ -163,8 +167,9 @@ static nautilus_status fill_arguments(nautilus_context *context) {
     context->argument_first[i] = next;
     next += block_words(context, i);
     for (uint32_t j = 0; j < model->launches[i].word_count; j++)
-      context_words(context, i)[j] = first_value(context, (size_t)model->launches[i].word_first + j);
-    TRY(context_encode(context, i));
+      context_words(context, i)[j] = context_word(context, (size_t)model->launches[i].word_first + j);
+    if (!model->moves[i])
+      TRY(context_encode(context, i));
   }
   context->argument_first[model->launch_count] = next;
   return NAUTILUS_OK;
@@ -197,10 +202,12 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     place_staging(context);
   }
   TRY(fill_arguments(context));
-  int is_open = shapes_are_open(context->model);
-  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH)
+  int is_open = shapes_are_open(context->model), has_steps = program_exists(context->model);
+  if (has_steps)
+    TRY(program_create(context));
+  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !has_steps)
     TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay));
-  if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open)
+  if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open || has_steps)
     TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
   TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "preparing a context");
   return NAUTILUS_OK;
@@ -222,6 +229,8 @@ static void dispose(nautilus_context *context) {
       api->cuMemFree(context->workspace);
     if (context->flag != NULL)
       api->cuMemFreeHost((void *)(uintptr_t)context->flag);
+    if (context->read != NULL)
+      api->cuMemFreeHost((void *)(uintptr_t)context->read);
     if (context->stream != NULL)
       api->cuStreamDestroy(context->stream);
     model_leave(context->model);
@@ -235,6 +244,7 @@ static void dispose(nautilus_context *context) {
   free(context->staging);
   free(context->stale);
   free(context->is_stale);
+  free(context->slots);
   free(context);
 }
 

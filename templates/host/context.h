@@ -33,6 +33,9 @@ struct nautilus_context {
   struct bucket *bucket;  /* that of the shapes to run */
   uint64_t clock;
 
+  cu_pointer *slots;        /* where the plan has steps: addresses that move while it runs */
+  volatile int64_t *read;   /* then, host memory: where what decides a step is copied to */
+
   cu_event done;         /* where runs are not all of one graph: the end of the last one */
   cu_stream last_stream; /* where that run was enqueued */
   int has_run;
@@ -40,6 +43,9 @@ struct nautilus_context {
 
 /* The parameters of a launch as its block is now. POINTER is where the driver finds the block's address. */
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t launch, void **pointer);
+
+/* What a word of the payload is worth now: an address, or the integer. */
+unsigned long long context_word(const nautilus_context *context, size_t index);
 
 /* The words of a launch's block. */
 unsigned long long *context_words(const nautilus_context *context, size_t launch);
@@ -52,6 +58,9 @@ void context_bind(nautilus_context *context, const cu_pointer *ports);
 
 /* Brings the graph up to the blocks and launches it, or launches one by one. */
 nautilus_status context_launch(nautilus_context *context, cu_stream stream);
+
+/* Launches COUNT kernels from FIRST on, one by one. */
+nautilus_status context_launch_each(nautilus_context *context, cu_stream stream, size_t first, size_t count);
 
 /* Reports an index out of range once. */
 nautilus_status context_take_flag(nautilus_context *context);

@@ -120,6 +120,17 @@ static nautilus_status list_uses(nautilus_model *model) {
   return NAUTILUS_OK;
 }
 
+/* Finds the launches whose arguments move. */
+static nautilus_status list_moves(nautilus_model *model) {
+  model->moves = calloc(model->launch_count + 1, sizeof *model->moves);
+  if (model->moves == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
+  for (size_t i = 0; i < model->launch_count; i++)
+    for (uint32_t j = 0; j < model->launches[i].word_count; j++)
+      model->moves[i] |= model->payload.words[model->launches[i].word_first + j].kind == WORD_SLOT;
+  return NAUTILUS_OK;
+}
+
 static void write_digest(const uint8_t *digest, char *text) {
   for (size_t i = 0; i < 32; i++)
     snprintf(text + 2 * i, 3, "%02x", digest[i]);
@@ -144,6 +155,7 @@ static nautilus_status build(nautilus_model *model, const nautilus_model_options
   model->launches = model->payload.launches + model->place.variant->launch_first;
   model->launch_count = model->place.variant->launch_count;
   TRY(list_uses(model));
+  TRY(list_moves(model));
   TRY_DRIVER(&model->place.driver, cuDevicePrimaryCtxRetain(&model->primary, model->place.device), "opening the device's context");
   TRY(model_enter(model));
   nautilus_status status = load(model);
@@ -170,6 +182,7 @@ static void dispose(nautilus_model *model) {
   free(model->functions);
   free(model->use_first);
   free(model->uses);
+  free(model->moves);
   free(model);
 }
 

@@ -23,6 +23,7 @@ struct nautilus_model {
   size_t port_count;
   size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
   struct port_use *uses;
+  uint8_t *moves;         /* one a launch: whether an argument of it is an address that moves during a run */
   char digests[4][65]; /* model, manifest, plan, weights in hexadecimal */
   int context_count;   /* atomic */
 };

@@ -138,6 +138,90 @@ static nautilus_status check_sizes(const struct payload *payload) {
   return NAUTILUS_OK;
 }
 
+/* Whether a word is there: its table has it, and the ports or slots have what it names. */
+static int is_word(const struct payload *payload, const struct payload_variant *variant, uint32_t index) {
+  if (index >= payload->word_count)
+    return 0;
+  const struct payload_word *word = &payload->words[index];
+  uint32_t known = word->kind == WORD_INPUT    ? payload->header->input_count
+                   : word->kind == WORD_OUTPUT ? payload->header->output_count
+                   : word->kind == WORD_SLOT   ? variant->slot_count
+                                               : UINT32_MAX;
+  return word->kind < WORD_KINDS && word->index < known;
+}
+
+static int is_word_or_none(const struct payload *payload, const struct payload_variant *variant, uint32_t index) {
+  return index == PAYLOAD_NONE || is_word(payload, variant, index);
+}
+
+static int is_loop(const struct payload *payload, const struct payload_variant *variant, const struct payload_step *step) {
+  size_t carries = payload->header->carries.bytes / sizeof *payload->carries, elements = payload->header->elements.bytes / sizeof *payload->elements;
+  if (step->carry_first > carries || step->carry_count > carries - step->carry_first || step->element_first > elements ||
+      step->element_count > elements - step->element_first || step->held[1] != 0 || step->most < 0)
+    return 0;
+  for (uint32_t i = 0; i < step->carry_count; i++) {
+    const struct payload_carry *carry = &payload->carries[step->carry_first + i];
+    if (carry->read >= variant->slot_count || carry->write >= variant->slot_count || !is_word(payload, variant, carry->initial) ||
+        !is_word(payload, variant, carry->result) || !is_word(payload, variant, carry->spare) || !is_word(payload, variant, carry->bytes))
+      return 0;
+  }
+  for (uint32_t i = 0; i < step->element_count; i++) {
+    const struct payload_element *element = &payload->elements[step->element_first + i];
+    if (element->slot >= variant->slot_count || !is_word(payload, variant, element->base) || !is_word(payload, variant, element->stride))
+      return 0;
+  }
+  return is_word_or_none(payload, variant, step->words[0]) && is_word_or_none(payload, variant, step->words[1]) &&
+         is_word_or_none(payload, variant, step->words[2]);
+}
+
+/* Whether COUNT steps from FIRST on, with what they hold, are there and name what is there. */
+static int are_steps(const struct payload *payload, const struct payload_variant *variant, uint32_t first, uint32_t count, int depth) {
+  if (depth > PAYLOAD_DEPTH)
+    return 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const struct payload_step *step = &payload->steps[first + i];
+    uint32_t left = count - i - 1;
+    if (step->kind >= STEP_KINDS || step->name >= payload->header->strings.bytes || step->held[0] > left || step->held[1] > left - step->held[0])
+      return 0;
+    if (step->kind < STEP_IF && step->held[0] + step->held[1] > 0)
+      return 0;
+    if (step->kind == STEP_LAUNCHES && (step->first > variant->launch_count || step->count > variant->launch_count - step->first))
+      return 0;
+    if (step->kind == STEP_COPY && !(is_word(payload, variant, step->words[0]) && is_word(payload, variant, step->words[1]) &&
+                                     is_word(payload, variant, step->words[2])))
+      return 0;
+    if (step->kind == STEP_IF && !is_word(payload, variant, step->words[0]))
+      return 0;
+    if (step->kind == STEP_LOOP && !is_loop(payload, variant, step))
+      return 0;
+    if (!are_steps(payload, variant, first + i + 1, step->held[0], depth + 1) ||
+        !are_steps(payload, variant, first + i + 1 + step->held[0], step->held[1], depth + 1))
+      return 0;
+    i += step->held[0] + step->held[1];
+  }
+  return 1;
+}
+
+static nautilus_status check_steps(const struct payload *payload) {
+  size_t steps = payload->header->steps.bytes / sizeof *payload->steps, launches = payload->header->launches.bytes / sizeof *payload->launches;
+  for (size_t i = 0; i < payload->variant_count; i++) {
+    const struct payload_variant *variant = &payload->variants[i];
+    if (variant->step_first > steps || variant->step_count > steps - variant->step_first || variant->launch_first > launches ||
+        variant->launch_count > launches - variant->launch_first || variant->slot_count > payload->word_count ||
+        !are_steps(payload, variant, variant->step_first, variant->step_count, 0))
+      return bad_library("is damaged: a step of its plan is made of nothing");
+    for (uint32_t j = 0; j < variant->launch_count; j++) {
+      const struct payload_launch *launch = &payload->launches[variant->launch_first + j];
+      if (launch->word_first > payload->word_count || launch->word_count > payload->word_count - launch->word_first)
+        return bad_library("is damaged: the arguments of a launch lie outside their table");
+      for (uint32_t k = 0; k < launch->word_count; k++)
+        if (!is_word(payload, variant, launch->word_first + k))
+          return bad_library("is damaged: an argument of a launch names nothing");
+    }
+  }
+  return NAUTILUS_OK;
+}
+
 nautilus_status payload_open(struct payload *payload) {
   /* Volatile: the payload lies beyond every object that the compiler knows of. */
   volatile uintptr_t address = (uintptr_t)&nautilus_payload_descriptor + (uintptr_t)nautilus_payload_descriptor.offset;
@@ -166,7 +250,11 @@ nautilus_status payload_open(struct payload *payload) {
   payload->size_count = header->sizes.bytes / sizeof *payload->sizes;
   payload->patch_count = header->patches.bytes / sizeof *payload->patches;
   payload->maps = (const struct payload_map *)(base + header->maps.offset);
-  return check_sizes(payload);
+  payload->steps = (const struct payload_step *)(base + header->steps.offset);
+  payload->carries = (const struct payload_carry *)(base + header->carries.offset);
+  payload->elements = (const struct payload_element *)(base + header->elements.offset);
+  TRY(check_sizes(payload));
+  return check_steps(payload);
 }
 
 nautilus_status payload_check_code(const struct payload *payload, const struct payload_variant *variant) {

@@ -1,19 +1,19 @@
 /* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
  *
- *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches
- *          | code | weights | "NAUTEND\0"
+ *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, steps, carries,
+ *            elements | code | weights | "NAUTEND\0"
  *
  * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
  * aligned (weights may lie in a file of their own: weights.h); a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
- * number of cubins, or one emulated image), kernels and launches.
+ * number of cubins, or one emulated image), kernels, launches, and the steps that say which of these run, and when.
  */
 #ifndef NAUTILUS_HOST_PAYLOAD_H
 #define NAUTILUS_HOST_PAYLOAD_H
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 4
-#define PAYLOAD_TABLES 12
+#define PAYLOAD_VERSION 5
+#define PAYLOAD_TABLES 15
 #define PAYLOAD_MAP_RANK 5
 
 struct payload_section {
@@ -30,6 +30,7 @@ struct payload_header {
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
   struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps, symbols, sizes, patches; /* PAYLOAD_TABLES */
+  struct payload_section steps, carries, elements; /* of PAYLOAD_TABLES too */
   struct payload_section weights; /* in the payload, or in the file of weights */
   uint32_t input_count;    /* the first ports; the outputs follow */
   uint32_t output_count;
@@ -50,10 +51,11 @@ struct payload_variant {
   uint32_t kind; /* enum payload_kind */
   uint32_t major, minor;
   uint32_t exact;
-  uint32_t reserved;
+  uint32_t slot_count; /* addresses that move while it runs */
   uint32_t image_first, image_count;
   uint32_t kernel_first, kernel_count;
   uint32_t launch_first, launch_count;
+  uint32_t step_first, step_count; /* none: all launches, one after another */
   uint64_t arena_bytes;
 };
 
@@ -105,11 +107,11 @@ struct payload_launch {
   uint32_t reserved;
 };
 
-enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_KINDS };
+enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_SLOT, WORD_KINDS };
 
 struct payload_word {
   uint32_t kind;  /* enum payload_word_kind */
-  uint32_t index; /* which input or output */
+  uint32_t index; /* which input, output or slot */
   uint64_t value; /* byte offset, or the integer */
 };
 
@@ -140,6 +142,44 @@ struct payload_patch {
   uint32_t size;   /* row */
 };
 
+/* Steps that a step holds lie behind it. */
+enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_IF, STEP_LOOP, STEP_KINDS };
+
+/* In place of a word: there is none. */
+#define PAYLOAD_NONE UINT32_MAX
+
+/* Steps within steps, at most. */
+#define PAYLOAD_DEPTH 32
+
+/* Part of a run. Its words are of the table of words, and of no launch. */
+struct payload_step {
+  uint32_t kind; /* enum payload_step_kind */
+  uint32_t name; /* string: the node, where it is an If or a Loop */
+  uint32_t first, count; /* launches, counted from the variant's first */
+  uint32_t held[2];      /* steps behind this one that it holds: of the two branches of an If; of the body of a Loop, and 0 */
+  /* A copy: where to, where from, how many bytes. An If: where its condition lies, a byte. A Loop: how many iterations there are, an integer
+   * or where one of 8 bytes lies; where the condition lies that is read before the first iteration; where that which each gives. */
+  uint32_t words[3];
+  uint32_t carry_first, carry_count;     /* of a Loop */
+  uint32_t element_first, element_count; /* of a Loop */
+  uint32_t reserved;
+  int64_t most; /* iterations of a Loop, which is an error if it would go on */
+};
+
+/* What an iteration leaves to the next one: each writes where the last one did not. After the loop it lies at `result`. */
+struct payload_carry {
+  uint32_t read, write;            /* slots */
+  uint32_t initial, result, spare; /* words: where the first iteration reads, and where iterations write by turns */
+  uint32_t bytes;                  /* word */
+};
+
+/* What each iteration reads or writes a piece of, one after another. */
+struct payload_element {
+  uint32_t slot;
+  uint32_t base, stride; /* words: the first piece's place, and how many bytes it is to the next one's */
+  uint32_t reserved;
+};
+
 /* The payload, checked. */
 struct payload {
   const struct payload_header *header;
@@ -155,6 +195,9 @@ struct payload {
   const struct payload_symbol *symbols;
   const struct payload_size *sizes;
   const struct payload_patch *patches;
+  const struct payload_step *steps;
+  const struct payload_carry *carries;
+  const struct payload_element *elements;
   size_t dim_count, word_count, symbol_count, size_count, patch_count;
   const char *strings;
   const char *base;

@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "error.h"
+#include "program.h"
 
 void context_bind(nautilus_context *context, const cu_pointer *ports) {
   const nautilus_model *model = context->model;
@@ -46,10 +47,10 @@ static nautilus_status encode_stale(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-static nautilus_status launch_each(nautilus_context *context, cu_stream stream) {
+nautilus_status context_launch_each(nautilus_context *context, cu_stream stream, size_t first, size_t count) {
   const nautilus_model *model = context->model;
   const struct driver *driver = &model->place.driver;
-  for (size_t i = 0; i < model->launch_count; i++) {
+  for (size_t i = first; i < first + count; i++) {
     const struct payload_launch *launch = &model->launches[i];
     void *pointer = context->arguments + context->argument_first[i];
     TRY_DRIVER(driver,
@@ -70,8 +71,16 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
   TRY(encode_stale(context));
   if (context->buckets != NULL)
     TRY(buckets_launch(context, stream, &is_done));
+  if (program_exists(context->model)) {
+    nautilus_status status = program_run(context, stream);
+    /* A run that ended early has launched kernels all the same, which the next one is to wait for. */
+    TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
+    context->last_stream = stream;
+    context->has_run = 1;
+    return status;
+  }
   if (!is_done)
-    TRY(launch_each(context, stream));
+    TRY(context_launch_each(context, stream, 0, context->model->launch_count));
   TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
   context->last_stream = stream;
   context->has_run = 1;

@@ -10,7 +10,22 @@ import pytest
 
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import HEADER, IMAGE, KERNEL, LAUNCH, MAP, PORT, VARIANT, WORD, WORD_KINDS, Payload, Variant
+from nautilus_cli.artifact.payload import (
+    CARRY,
+    ELEMENT,
+    HEADER,
+    IMAGE,
+    KERNEL,
+    LAUNCH,
+    MAP,
+    PORT,
+    STEP,
+    VARIANT,
+    WORD,
+    WORD_KINDS,
+    Payload,
+    Variant,
+)
 from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Operation, Patched
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
@@ -33,13 +48,13 @@ def joined(payload: Payload) -> bytes:
 
 
 def test_structures_are_those_of_the_header_file(tmp_path):
-    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map", "symbol", "size", "patch"]
+    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map", "symbol", "size", "patch", "step", "carry", "element"]
     lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
     source = tmp_path / "sizes.c"
     source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
     compile_c(tmp_path / "sizes", "-std=c99", source)
     sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
-    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP, SYMBOL, SIZE, PATCH)]
+    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP, SYMBOL, SIZE, PATCH, STEP, CARRY, ELEMENT)]
 
 
 def test_operations_and_patches_are_those_of_the_header_file():
@@ -60,13 +75,13 @@ def test_sections_lie_where_the_header_says():
     fields = HEADER.unpack_from(data)
     assert fields[:4] == (b"NAUTILUS", payloads.PAYLOAD_VERSION, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[33:39] == (3, 4, fields[35], fields[36], 0, 0)
-    assert fields[39:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[39:45] == (3, 4, fields[41], fields[42], 0, 0)
+    assert fields[45:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
     offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
     assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
     assert offset % 256 == 0
-    weights_offset, weight_bytes = fields[31:33]
+    weights_offset, weight_bytes = fields[37:39]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
 
@@ -75,9 +90,9 @@ def test_weights_outside_leave_their_place_in_the_file():
     data = joined(build(fake_library.variant(b"i"), weights_file=WeightsFile(name="w.safetensors", head=b"h" * 768)))
     inside = joined(build(fake_library.variant(b"i")))
     fields = HEADER.unpack_from(data)
-    assert fields[31:33] == (768, 512)
-    assert fields[37:39] == (1, zlib.crc32(b"h" * 768))
-    assert data[fields[21] + fields[36] :].startswith(b"w.safetensors\0")
+    assert fields[37:39] == (768, 512)
+    assert fields[43:45] == (1, zlib.crc32(b"h" * 768))
+    assert data[fields[21] + fields[42] :].startswith(b"w.safetensors\0")
     assert len(inside) - len(data) == 512
     assert fake_library.WEIGHTS.tobytes() not in data
 

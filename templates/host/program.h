@@ -1,0 +1,16 @@
+/* Plans whose launches do not all run, or run more than once: the host walks their steps, and waits for what decides one. */
+#ifndef NAUTILUS_HOST_PROGRAM_H
+#define NAUTILUS_HOST_PROGRAM_H
+
+#include "context.h"
+
+/* Whether the plan has steps. */
+int program_exists(const nautilus_model *model);
+
+/* Allocates what its runs need. */
+nautilus_status program_create(nautilus_context *context);
+
+/* Runs the steps. Where one depends on a value that the device has, this waits for the stream. */
+nautilus_status program_run(nautilus_context *context, cu_stream stream);
+
+#endif
