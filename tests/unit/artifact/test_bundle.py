@@ -84,7 +84,7 @@ def test_weights_of_many_gigabytes_fit_inside(tmp_path, host):
     variant = fake_library.variant(b"image", weights=(), weight_bytes=0)
     made = payloads.build([variant], model_digest=bytes(32), manifest_digest=bytes(32), weights_digest=bytes(32), producer="1")
     fields = list(payloads.HEADER.unpack(made.pieces[0]))
-    fields[3], fields[4], fields[38] = fields[3] + gigabytes, 0, gigabytes
+    fields[3], fields[4], fields[-11] = fields[3] + gigabytes, 0, gigabytes
     header = bytearray(payloads.HEADER.pack(*fields))
     struct.pack_into("<I", header, 24, zlib.crc32(header))
     path = tmp_path / "libmodel.so"

@@ -75,13 +75,13 @@ def test_sections_lie_where_the_header_says():
     fields = HEADER.unpack_from(data)
     assert fields[:4] == (b"NAUTILUS", payloads.PAYLOAD_VERSION, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
-    assert fields[39:45] == (3, 4, fields[41], fields[42], 0, 0)
-    assert fields[45:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
+    assert fields[-10:-4] == (3, 4, fields[-8], fields[-7], 0, 0)
+    assert fields[-4:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())
     assert data[-8:] == b"NAUTEND\0"
     offset, size, crc, _ = IMAGE.unpack_from(data, fields[9])
     assert data[offset:][:size] == b"image" * 100 and crc == zlib.crc32(b"image" * 100)
     assert offset % 256 == 0
-    weights_offset, weight_bytes = fields[37:39]
+    weights_offset, weight_bytes = fields[-12:-10]
     assert weights_offset % 256 == 0 and weight_bytes == 512
     assert data[weights_offset + 256 :][:24] == fake_library.WEIGHTS.tobytes()
 
@@ -90,9 +90,9 @@ def test_weights_outside_leave_their_place_in_the_file():
     data = joined(build(fake_library.variant(b"i"), weights_file=WeightsFile(name="w.safetensors", head=b"h" * 768)))
     inside = joined(build(fake_library.variant(b"i")))
     fields = HEADER.unpack_from(data)
-    assert fields[37:39] == (768, 512)
-    assert fields[43:45] == (1, zlib.crc32(b"h" * 768))
-    assert data[fields[21] + fields[42] :].startswith(b"w.safetensors\0")
+    assert fields[-12:-10] == (768, 512)
+    assert fields[-6:-4] == (1, zlib.crc32(b"h" * 768))
+    assert data[fields[21] + fields[-7] :].startswith(b"w.safetensors\0")
     assert len(inside) - len(data) == 512
     assert fake_library.WEIGHTS.tobytes() not in data
 
