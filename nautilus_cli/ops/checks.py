@@ -9,6 +9,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, same
+from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.spec import Inference
 
@@ -113,6 +114,11 @@ def optional_contents(
     if index >= len(types) or types[index] is None:
         return None
     return contents(constants, index, name)
+
+
+def known(operands: Sequence[Value | None]) -> tuple[np.ndarray | None, ...]:
+    """Return what is known of operands when a decomposition is written: constants, and contents made of sizes."""
+    return tuple(None if v is None else v.contents if v.constant is None else v.constant for v in operands)
 
 
 def integers(array: np.ndarray) -> tuple[int, ...]:

@@ -26,12 +26,23 @@ _EXACT_FLOAT = 1 << 24
 """Integers up to this have an exact float32. Source: IEEE 754-2019, 3.3."""
 
 READERS: Mapping[str, tuple[int, ...]] = {
+    "AffineGrid": (1,),
+    "Col2Im": (1, 2),
     "ConstantOfShape": (0,),
+    "DFT": (1, 2),
     "Expand": (1,),
-    "Pad": (1,),
+    "MaxUnpool": (2,),
+    "MelWeightMatrix": (0, 1),
+    "OneHot": (1,),
+    "Pad": (1, 3),
     "Range": (0, 1, 2),
     "Reshape": (1,),
-    "Slice": (1, 2),
+    "Resize": (2, 3),
+    "STFT": (1, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
 }
 """Operands that decide a shape and may be symbolic: the operator's rules compute with them as they do with numbers."""
 

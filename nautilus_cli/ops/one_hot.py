@@ -9,8 +9,9 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, I64, TensorType
-from nautilus_cli.ops.checks import contents, normal_axis, operand, operand_count, required
+from nautilus_cli.ops.checks import contents, integers, known, normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL, NUMERIC
+from nautilus_cli.ops.numbers import number, progression
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, scalar
 
@@ -25,9 +26,10 @@ class OneHotAttrs:
 
 
 def _depth(array: np.ndarray) -> int:
-    if array.size != 1 or int(array.reshape(())) < 0:
+    numbers = integers(array)
+    if len(numbers) != 1 or numbers[0] < 0:
         raise ModelError(f"operand 'depth' is {array.tolist()}; the specification requires one number, not negative")
-    return int(array.reshape(()))
+    return numbers[0]
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -52,15 +54,15 @@ def _evaluate(attrs: OneHotAttrs, arrays: tuple[np.ndarray | None, ...], _output
 
 def _build(emitter: Emitter, attrs: OneHotAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     """Compare the indices with the places along the new axis, from its beginning and from its end."""
-    indices, depth_value, values = required(operands)
+    indices, _, values = required(operands)
     shape = indices.type.static
     axis = normal_axis(attrs.axis, len(shape) + 1)
-    depth = _depth(contents([None, depth_value.constant], 1, "depth"))
+    depth = _depth(contents(known(operands), 1, "depth"))
     wide = reshape(emitter, cast(emitter, indices, I64), (*shape[:axis], 1, *shape[axis:]))
-    places = emitter.constant(np.arange(depth).reshape(depth, *(1 for _ in shape[axis:])))
+    places = reshape(emitter, progression(emitter, depth), (depth, *(1 for _ in shape[axis:])))
     distance = emitter.node("Sub", [wide, places])
     is_here = emitter.node("Equal", [distance, scalar(emitter, 0, I64)])
-    is_here = emitter.node("Or", [is_here, emitter.node("Equal", [distance, scalar(emitter, -depth, I64)])])
+    is_here = emitter.node("Or", [is_here, emitter.node("Equal", [distance, number(emitter, -depth, I64)])])
     off, on = (reshape(emitter, emitter.node("Slice", [values], starts=(i,), ends=(i + 1,), axes=(0,)), ()) for i in (0, 1))
     return (emitter.node("Where", [is_here, on, off]),)
 

@@ -8,13 +8,15 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import maximum, upper
+from nautilus_cli.ir.dims import maximum, same, upper
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.indicators import less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
-from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required, same_dtype
+from nautilus_cli.ops.checks import contents, integers, known, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import stash_dtype
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.wide import cast, reshape, widen
 
 _ALLOWED = (F32, F64, I16, I32, I64, F16, BF16)
 _NAMES = ("start", "limit", "delta")
@@ -34,7 +36,10 @@ def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     """Return the number of elements. Source: ONNX 28, Range-27: max(ceil((limit - start) / delta), 0)."""
     if any(a.dtype == object for a in (start, limit, delta)):
         begin, end, by = integers(np.stack([np.asarray(a, object).reshape(()) for a in (start, limit, delta)]))
-        return maximum(0, -((begin - end) // by))
+        if same(by, 0):
+            raise ModelError("delta is 0; the specification requires a step other than 0")
+        distance = (1 - 2 * less(by, 0)) * (end - begin)
+        return maximum(0, -(-distance // maximum(1, by, -by)))
     first, last, step = (a.reshape(()).item() for a in map(widened, (start, limit, delta)))
     if step == 0 or step != step:
         raise ModelError(f"delta is {step}; the specification requires a step other than 0")
@@ -61,20 +66,24 @@ def _evaluate(_attrs: RangeAttrs, arrays: tuple[np.ndarray | None, ...], _output
 
 
 def _build(emitter: Emitter, _attrs: RangeAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-    """Cut a progression from the longest that it can be, which is a constant; its first element is added where that is open too."""
+    """Cut a progression from the longest that it can be, which is a constant; step and first element are applied where they are open."""
     start, limit, delta = required(operands)
-    known = [v.constant if v.constant is not None else v.contents for v in (start, limit, delta)]
-    first, last, step = known
-    if first is None or last is None or step is None or delta.constant is None:
-        raise ModelError("the number of elements follows from its operands, which must be known at compile time")
-    count = _count(first, last, step)
+    count = _count(*required(known((start, limit, delta))))
     if upper(count) > MOST_ELEMENTS:
         raise ModelError(f"has up to {upper(count)} elements, of which the library would hold a table", hint="Give a narrower range.")
-    begin = start.constant if start.constant is not None else np.zeros((), start.type.dtype.numpy)
-    steps = np.arange(upper(count)).astype(start.type.dtype.compute.numpy)
-    table = emitter.constant(stored(widened(begin).reshape(()) + steps * widened(delta.constant).reshape(()), begin))
+    dtype = start.type.dtype
+    begin = start.constant if start.constant is not None and delta.constant is not None else np.zeros((), dtype.numpy)
+    step = delta.constant if delta.constant is not None else np.ones((), dtype.numpy)
+    steps = np.arange(upper(count)).astype(dtype.compute.numpy)
+    steps = widened(begin).reshape(()) + steps * widened(step).reshape(())
+    is_whole = start.constant is not None and delta.constant is not None
+    table = emitter.constant(stored(steps, begin) if is_whole else steps)
     cut = emitter.node("Slice", [table, emitter.sizes([0]), emitter.sizes([count])])
-    return (cut if start.constant is not None else emitter.node("Add", [cut, start]),)
+    if delta.constant is None:
+        cut = emitter.node("Mul", [cut, reshape(emitter, widen(emitter, delta), ())])
+    if not is_whole:
+        cut = emitter.node("Add", [cut, reshape(emitter, widen(emitter, start), ())])
+    return (cast(emitter, cut, dtype),)
 
 
 OPERATOR = Operator(

@@ -32,7 +32,7 @@ def resolved_shape(shape: tuple[int, ...], requested: Sequence[int], *, allow_ze
     found = f"shape {list(requested)} for a tensor of shape {list(shape)}"
     if any(d < -1 for d in requested) or list(requested).count(-1) > 1:
         raise ModelError(f"{found}: the specification allows one -1 and no other negative dimension")
-    if allow_zero and 0 in requested and -1 in requested:
+    if allow_zero and -1 in requested and 0 in requested:
         raise ModelError(f"{found}: with allowzero the specification does not allow both 0 and -1")
     sizes = list(requested)
     if not allow_zero:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, minimum
+from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, same, upper
 from nautilus_cli.ir.index_map import sliced
+from nautilus_cli.ir.indicators import equal, from_front, less
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
 from nautilus_cli.ops.element_types import ALL, INDICES
@@ -59,12 +60,14 @@ def bounds(
     if not len(starts) == len(ends) == len(axes) == len(steps):
         lengths = f"{len(starts)}, {len(ends)}, {len(axes)} and {len(steps)}"
         raise ModelError(f"starts, ends, axes and steps have {lengths} elements; the specification requires equally many")
-    if 0 in steps:
+    if any(same(s, 0) for s in steps):
         raise ModelError(f"steps are {list(steps)}; the specification does not allow 0")
+    if any(map(is_symbolic, axes)):
+        return _along_open_axes(shape, starts, ends, axes, steps)
     first, step, extent = [0] * len(shape), [1] * len(shape), list(shape)
     for axis, b, e, s in zip(normal_axes(axes, len(shape)), starts, ends, steps, strict=True):
         step[axis] = s
-        if any(map(is_symbolic, (b, e, shape[axis]))):
+        if any(map(is_symbolic, (b, e, s, shape[axis]))):
             first[axis], extent[axis] = _symbolic_range(b, e, s, shape[axis])
             continue
         taken = range(*slice(b, e, s).indices(shape[axis]))  # Python clamps as the specification does
@@ -72,12 +75,35 @@ def bounds(
     return Bounds(tuple(first), tuple(step), tuple(extent))
 
 
+def _along_open_axes(
+    shape: tuple[int, ...], starts: Sequence[int], ends: Sequence[int], axes: Sequence[int], steps: Sequence[int]
+) -> Bounds:
+    """Return what a slice takes whose axes are only known when the model runs: each dimension has the numbers of the axis that names it."""
+    rank = len(shape)
+    if any(not -rank <= axis < rank for axis in axes):
+        raise ModelError(f"axes are {list(axes)}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
+    first, step, extent = [], [], []
+    for dim, size in enumerate(shape):
+        named = [equal(from_front(axis, rank), dim) for axis in axes]
+        begin = sum(is_here * b for is_here, b in zip(named, starts, strict=True))
+        end = size + sum(is_here * (e - size) for is_here, e in zip(named, ends, strict=True))
+        step.append(1 + sum(is_here * (s - 1) for is_here, s in zip(named, steps, strict=True)))
+        start, count = _symbolic_range(begin, end, step[-1], size)
+        first.append(start)
+        extent.append(count)
+    return Bounds(tuple(first), tuple(step), tuple(extent))
+
+
 def _symbolic_range(begin: int, end: int, step: int, size: int) -> tuple[int, int]:
-    """Return the first element and the number of those that a forward slice takes, all of which may be symbolic."""
-    if step < 0:
-        raise ModelError(f"runs backwards through a dimension of {size}, which is only known when the model runs")
-    begin, end = (minimum(maximum(0, at + size) if at < 0 else at, size) for at in (begin, end))
-    return begin, maximum(0, -((begin - end) // step))
+    """Return the first element and the number of those that a slice takes, all of which may be symbolic.
+
+    Source: ONNX 28, Slice-13: bounds are clamped to [0, size], or to [-1, size - 1] where the step is negative.
+    """
+    backwards = less(step, 0)
+    begin, end = (maximum(-backwards, minimum(at + size * less(at, 0), size - backwards)) for at in (begin, end))
+    distance = (1 - 2 * backwards) * (end - begin)
+    count = maximum(0, -(-distance // maximum(1, step, -step)))
+    return begin, count if upper(count - size) <= 0 else minimum(size, count)  # it never is more, which bounds may not show
 
 
 def _given(attrs: SliceAttrs, constants: Sequence[np.ndarray | None], types: Sequence[TensorType | None], shape: tuple[int, ...]) -> Bounds:

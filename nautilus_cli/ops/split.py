@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import minimum
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import first_of, integers, normal_axis, operand, operand_count, optional_contents, optional_operand
@@ -37,8 +38,8 @@ def _sizes(attrs: SplitAttrs, given: np.ndarray | None, size: int, outputs: int)
             )
         if (count - 1) * chunk > size:
             raise ModelError(f"splits a dimension of {size} into {count} results of {chunk}; the last has less than nothing left")
-        sizes = tuple(min(chunk, size - i * chunk) for i in range(count))
-    if sum(sizes) != size or min(sizes, default=0) < 0 or len(sizes) != outputs:
+        return tuple(minimum(chunk, size - i * chunk) for i in range(count))
+    if len(sizes) != outputs or any(part < 0 for part in sizes) or sum(sizes) != size:
         raise ModelError(
             f"splits a dimension of {size} into {list(sizes)} for {outputs} results; "
             "the specification requires one size a result, none negative, that add up to the dimension"

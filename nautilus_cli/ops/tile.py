@@ -18,7 +18,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand(inference, 1, "repeats", (I64,))
     repeats = vector(contents(inference.constants, 1, "repeats"), "repeats")
     shape = data.static
-    if len(repeats) != len(shape) or min(repeats, default=0) < 0:
+    if len(repeats) != len(shape) or any(repeat < 0 for repeat in repeats):
         raise ModelError(f"repeats are {list(repeats)} for shape {list(shape)}; the specification requires one a dimension, none negative")
     return (TensorType(data.dtype, tuple(d * r for d, r in zip(shape, repeats, strict=True))),)
 
@@ -31,8 +31,8 @@ def _evaluate(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: 
 def _pieces(context: MovementContext) -> tuple[Piece, ...]:
     """A dimension becomes two digits: which repetition, with stride 0, and the place inside it."""
     data = first_of(context.types)
-    result = context.results[0].static
-    digits = tuple((Axis(r // d if d else 0, 0), Axis(d, s)) for d, r, s in zip(data.static, result, row_major(data.static), strict=True))
+    repeats = vector(contents(context.constants, 1, "repeats"), "repeats")
+    digits = tuple((Axis(r, 0), Axis(d, s)) for d, r, s in zip(data.static, repeats, row_major(data.static), strict=True))
     return (Piece(0, simplify(IndexMap((Stage(digits),)))),)
 
 

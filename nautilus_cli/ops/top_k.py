@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.arg_key import ordered_bits
-from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count
+from nautilus_cli.ops.checks import contents, first_of, integers, normal_axis, operand, operand_count
 from nautilus_cli.ops.element_types import NUMERIC
 from nautilus_cli.ops.spec import Anchor, Inference, Operator
 
@@ -31,10 +31,10 @@ def _count(attrs: TopKAttrs, constants: Sequence[np.ndarray | None], extent: int
     Raises:
         ModelError: their number is not known, or more than there are.
     """
-    given = np.array(attrs.k) if attrs.k is not None else contents(constants, 1, "K")
-    if given.size != 1 or not 0 <= int(given.reshape(())) <= extent:
-        raise ModelError(f"k is {given.tolist()}; the specification allows one number, 0 to {extent}")
-    return int(given.reshape(()))
+    given = (attrs.k,) if attrs.k is not None else integers(contents(constants, 1, "K"))
+    if len(given) != 1 or not 0 <= given[0] <= extent:
+        raise ModelError(f"k is {list(given)}; the specification allows one number, 0 to {extent}")
+    return given[0]
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:

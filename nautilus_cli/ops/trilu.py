@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand
 from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import scalar
+from nautilus_cli.ops.wide import reshape, scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,14 @@ def _build(emitter: Emitter, attrs: TriluAttrs, operands: tuple[Value | None, ..
     x, k = (*operands, None)[:2]
     assert x is not None
     shape = x.type.static
-    if k is None or k.constant is not None:
+    if (k is None or k.constant is not None) and not any(map(is_symbolic, shape[-2:])):
         mask = emitter.constant(_mask(attrs, shape, 0 if k is None or k.constant is None else int(k.constant.reshape(()))))
     else:
-        # The diagonal is an operand at run time: column - row, compared with it.
-        distance = emitter.constant(np.arange(shape[-1]) - np.arange(shape[-2])[:, None])
-        mask = emitter.node("GreaterOrEqual" if attrs.upper else "LessOrEqual", [distance, k])
+        # The diagonal, or the shape, is known at run time: column - row, compared with the diagonal.
+        rows = reshape(emitter, progression(emitter, shape[-2]), (shape[-2], 1))
+        distance = emitter.node("Sub", [progression(emitter, shape[-1]), rows])
+        diagonal = scalar(emitter, 0, I64) if k is None else reshape(emitter, k, ())
+        mask = emitter.node("GreaterOrEqual" if attrs.upper else "LessOrEqual", [distance, diagonal])
     return (emitter.node("Where", [mask, x, scalar(emitter, 0, x.type.dtype)]),)
 
 
