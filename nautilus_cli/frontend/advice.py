@@ -11,7 +11,7 @@ _TRAINING = "Export the model for inference: model.eval(), and not in training m
 
 _OPERATORS: Mapping[str, str] = MappingProxyType(
     {
-        **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _TEXT),
+        **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringSplit", "TfIdfVectorizer"), _TEXT),
         **dict.fromkeys(("Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM),
         "ATen": "Export with torch.onnx.export(..., dynamo=True), which writes ONNX's own operators.",
         "ImageDecoder": "Decode images outside of the library, and cut the model behind this node with onnx.utils.extract_model.",

@@ -47,7 +47,18 @@ class OptionalValue:
     content: Value | TensorSequence | None
 
 
-Entity = Value | TensorSequence | OptionalValue | Unavailable
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """A tensor of strings.
+
+    Attributes:
+        points: its code points, u32; the last dimension is the most that a string has, and a shorter one ends in zeros.
+    """
+
+    points: Value
+
+
+Entity = Value | TensorSequence | OptionalValue | Text | Unavailable
 
 
 def kind(entity: Entity) -> str:
@@ -57,6 +68,8 @@ def kind(entity: Entity) -> str:
             return "a sequence"
         case OptionalValue():
             return "an optional value"
+        case Text():
+            return "a tensor of strings"
     return "a tensor"
 
 
@@ -74,8 +87,17 @@ def as_tensor(entity: Entity, role: str, where: str) -> Value:
     if isinstance(entity, Unavailable):
         raise entity.error(where)
     if not isinstance(entity, Value):
-        raise ModelError(f"{role} is {kind(entity)}; the specification requires a tensor", where=where)
+        raise ModelError(f"{role} is {kind(entity)}; {_wanted(entity)}", where=where, hint=TEXT_HINT if isinstance(entity, Text) else None)
     return entity
+
+
+TEXT_HINT = (
+    "Of the operators on strings only StringNormalizer is compiled. Turn text into numbers outside of the library, and cut the model there."
+)
+
+
+def _wanted(entity: Entity) -> str:
+    return "numbers or booleans are supported" if isinstance(entity, Text) else "the specification requires a tensor"
 
 
 def as_sequence(entity: Entity, role: str, where: str) -> TensorSequence:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from onnx import GraphProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, TensorProto, TypeProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError, UsageError, nearest, shortened
 from nautilus_cli.frontend.bindings import bound_array
@@ -16,7 +16,8 @@ from nautilus_cli.frontend.tensors import element_type
 from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.ir.types import DType, Sym, TensorType
+from nautilus_cli.ir.types import U32, UCS4, DType, Sym, TensorType
+from nautilus_cli.numerics.strings import DEFAULT_WIDTH
 from nautilus_cli.ops.builder import MAX_RANK, check_size
 
 
@@ -48,12 +49,14 @@ class Inputs:
         constants: contents of each input that is bound.
         notes: sentences for the user.
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
+        texts: names of the run-time inputs that are strings; their types are those of the code points.
     """
 
     types: Mapping[str, TensorType]
     constants: Mapping[str, np.ndarray]
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    texts: frozenset[str] = frozenset()
 
 
 NO_DIMS: Mapping[str, DimRange] = {}
@@ -97,7 +100,12 @@ def resolve_inputs(
             types[name] = type_
     if open_inputs:
         raise _open_error(open_inputs, sizes)
-    return Inputs(types, constants, notes=tuple(notes))
+    texts = frozenset(name for name, input_ in declared.items() if input_.dtype == UCS4)
+    bound_text = next((name for name in texts if name in bindings), None)
+    if bound_text is not None:
+        raise UsageError("an input of strings cannot be bound", where=f"--bind {quoted(bound_text)}", hint="Pass it at run time.")
+    numbers = {name: replace(type_, dtype=U32) if name in texts else type_ for name, type_ in types.items()}
+    return Inputs(numbers, constants, notes=tuple(notes), texts=texts & types.keys())
 
 
 DEFAULT_RANGES = {"batch": DimRange(1, 64), "other": DimRange(1, 512)}
@@ -149,7 +157,8 @@ def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
         what = "has no type" if kind is None else f"is {'an' if name[0] in 'aeiou' else 'a'} {name}"
         raise ModelError(f"{what}; only dense tensors are supported", where=where)
     tensor: TypeProto.Tensor = info.type.tensor_type
-    dtype = element_type(tensor.elem_type, where)
+    is_text = tensor.elem_type == TensorProto.STRING
+    dtype = UCS4 if is_text else element_type(tensor.elem_type, where)
     if not tensor.HasField("shape"):
         return Declared(info.name, dtype, None)
     if len(tensor.shape.dim) > MAX_RANK:
@@ -158,6 +167,8 @@ def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
     for dim in tensor.shape.dim:
         # Some writers mark an open dimension by -1.
         dims.append(dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else Sym(dim.dim_param or "?"))
+    if is_text:
+        dims.append(DEFAULT_WIDTH)
     return Declared(info.name, dtype, tuple(dims))
 
 
@@ -191,13 +202,18 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
         raise UsageError(f"has {len(shape)} dimensions", where=where, hint=f"The limit is {MAX_RANK}.")
     if input_.dims is None:
         return tuple(shape)
-    if len(shape) != len(input_.dims):
+    dims = input_.dims
+    if input_.dtype == UCS4 and len(shape) == len(dims):
+        dims = (*dims[:-1], shape[-1])  # the width of strings is the user's to say
+    elif input_.dtype == UCS4 and len(shape) == len(dims) - 1:
+        shape = (*shape, DEFAULT_WIDTH)
+    if len(shape) != len(dims):
         raise UsageError(
-            f"{given} has {len(shape)} dimensions; the model declares {len(input_.dims)}: {input_}",
+            f"{given} has {len(shape)} dimensions; the model declares {len(dims)}: {input_}",
             where=where,
             hint=f"For example: {_example(input_, sizes)}.",
         )
-    for number, (size, dim) in enumerate(zip(shape, input_.dims, strict=True)):
+    for number, (size, dim) in enumerate(zip(shape, dims, strict=True)):
         if isinstance(dim, int):
             if not same(size, dim):
                 raise UsageError(f"{given} has {size} in dimension {number}; the model declares {dim}: {input_}", where=where)

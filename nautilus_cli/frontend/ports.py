@@ -8,12 +8,13 @@ import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.frontend.entities import Entity, Unavailable, kind
+from nautilus_cli.frontend.entities import Entity, Text, Unavailable, kind
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.scope import Scope
 from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.types import UCS4, TensorType
 
 
 def initializers_by_name(graph: GraphProto, weights: Mapping[int, np.ndarray]) -> dict[str, Initializer]:
@@ -57,17 +58,24 @@ def checked_outputs(graph: GraphProto, scope: Scope) -> list[tuple[str, Value]]:
         entity = scope.find(info.name) if info.name else None
         if entity is None:
             raise ModelError("nothing computes it", where=where)
-        value = _dense(entity, where)
+        value = entity.points if isinstance(entity, Text) else _dense(entity, where)
         if info.name in found:
             raise ModelError("is declared twice", where=where)
         if info.HasField("type"):
-            declared = declared_type(info, "output")
-            if declared.dtype != value.type.dtype:
-                raise ModelError(f"is declared as {declared.dtype}, but the graph computes {value.type}", where=where)
+            declared, dtype = declared_type(info, "output"), UCS4 if isinstance(entity, Text) else value.type.dtype
+            if declared.dtype != dtype:
+                raise ModelError(
+                    f"is declared as {declared.dtype}, but the graph computes {TensorType(dtype, value.type.shape)}", where=where
+                )
         found[info.name] = value
     if not found:
         raise ModelError("has no outputs", where="graph", hint="There is nothing to compute.")
     return list(found.items())
+
+
+def text_outputs(graph: GraphProto, scope: Scope) -> frozenset[str]:
+    """Return the names of the outputs that are strings."""
+    return frozenset(info.name for info in graph.output if isinstance(scope.find(info.name), Text))
 
 
 def _dense(entity: Entity, where: str) -> Value:

@@ -99,6 +99,10 @@ U4 = DType("u4", 4, "uint")
 I2 = DType("i2", 2, "int")
 U2 = DType("u2", 2, "uint")
 
+UCS4 = DType("ucs4", 32, "uint")
+"""What an input or output of strings has: code points, of which its last dimension says how many a string may have. Within a graph they are
+u32, so that this is no member of DTYPES."""
+
 NARROW = (F8E4M3FN, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, F8E8M0, F4E2M1, I4, U4, I2, U2)
 """Types that hold quantised values and nothing computes in: they are cast, quantised, dequantised and moved."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from nautilus_cli.errors import FileError
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, dtype_of
+from nautilus_cli.numerics.strings import is_text
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a zip archive can hold, in place of now."""
@@ -38,7 +39,9 @@ def read(path: Path) -> dict[str, np.ndarray]:
 
 
 def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays to an .npz file: beside it, then renamed. Types of ml_dtypes are stored as their bits, in unsigned integers.
+    """Write arrays to an .npz file: beside it, then renamed.
+
+    Types of ml_dtypes are stored as their bits, in unsigned integers; strings as numpy's type of fixed width.
 
     Raises:
         FileError: it cannot be written.
@@ -49,8 +52,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 for name, array in arrays.items():
                     content = io.BytesIO()
-                    dtype = dtype_of(array)
-                    stored = array.view(DTYPES[dtype.bits_type].numpy) if dtype.name in ML_DTYPES else array
+                    stored = _stored(array)
                     np.lib.format.write_array(content, np.asanyarray(stored), allow_pickle=False)
                     archive.writestr(zipfile.ZipInfo(f"{name}.npy", _EPOCH), content.getvalue())
             os.replace(beside, path)
@@ -59,3 +61,11 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
             raise
     except OSError as error:
         raise FileError(f"cannot be written: {error.strerror or error}", where=str(path)) from error
+
+
+def _stored(array: np.ndarray) -> np.ndarray:
+    """Return an array as an .npy file can hold it."""
+    if is_text(array):
+        return array.astype(np.str_)
+    dtype = dtype_of(array)
+    return array.view(DTYPES[dtype.bits_type].numpy) if dtype.name in ML_DTYPES else array

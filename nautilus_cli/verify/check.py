@@ -14,6 +14,7 @@ from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import dtype_of
 from nautilus_cli.numerics import EXACT, Comparison, Tolerance, compare
 from nautilus_cli.numerics.propagation import ErrorEstimate, estimate
+from nautilus_cli.numerics.strings import code_points, is_text
 from nautilus_cli.numerics.tolerance import from_deviation, magnitude
 from nautilus_cli.verify import archive
 from nautilus_cli.verify.conditioning import Progress, amplification
@@ -113,6 +114,7 @@ class Checker:
         arrays = {name: drawn.array for name, drawn in inputs.items()}
         expected = reference.run({**self._settings.constants, **arrays})
         actual = dict(self._run(arrays))
+        actual, expected = self._as_numbers(actual), self._as_numbers(expected)
         comparisons = {name: self._compared(name, actual, expected[name]) for name in self._names}
         second, found = self._again(arrays, actual, expected, comparisons)
         return Report(
@@ -126,6 +128,14 @@ class Checker:
             notes=(*found, *_notes(expected, comparisons | second)),
             actual={name: actual[name] for name in self._names},
         )
+
+    def _as_numbers(self, outputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return outputs with the strings among them as their code points."""
+        widths = {name: value.type.static[-1] for name, value in self._graph.outputs if name in self._graph.texts}
+        return {
+            name: code_points(array, widths[name], f"output {quoted(name)}") if name in widths and is_text(array) else array
+            for name, array in outputs.items()
+        }
 
     def _compared(self, name: str, actual: dict[str, np.ndarray], expected: np.ndarray) -> Comparison:
         return _compared(name, actual, expected, _tolerance(name, expected, self._estimates[name], self._settings))
@@ -230,7 +240,7 @@ def golden(path: Path, graph: Graph) -> Reference:
         UsageError: an array is missing, unknown, or of another element type or shape.
     """
     types = {name: value.type for name, value in graph.outputs}
-    return known(f"golden file {path.name}", check_arrays(archive.read(path), types, str(path), "output"))
+    return known(f"golden file {path.name}", check_arrays(archive.read(path), types, str(path), "output", graph.texts))
 
 
 def known(name: str, outputs: Mapping[str, np.ndarray]) -> Reference:

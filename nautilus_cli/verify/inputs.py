@@ -5,6 +5,7 @@ Drawn values, by element type and by what `usage` finds:
 - floats: standard normal; of a Positive use, their absolute values, plus a little
 - indices: any inside the axis
 - masks: three quarters ones, and the first along the last dimension always one, so that no row is masked as a whole
+- strings: words of a few letters, in both cases
 - other booleans: evenly; other integers: the whole range of 8-bit types, else 0 to 9
 - a range given by the user outranks all: uniform, and for integers with both ends
 
@@ -22,6 +23,7 @@ from nautilus_cli.errors import UsageError, nearest
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import F8E8M0, ML_DTYPES, DType, TensorType
+from nautilus_cli.numerics.strings import is_text
 from nautilus_cli.verify.usage import Free, Indices, Mask, Positive, Use, uses
 
 Range = tuple[float, float]
@@ -59,6 +61,11 @@ def draw(graph: Graph, seed: int, ranges: Mapping[str, Range]) -> dict[str, Draw
     drawn = {}
     for place, (name, type_) in enumerate(types.items()):
         generator = np.random.default_rng([seed, place])
+        if name in graph.texts:
+            if name in ranges:
+                raise UsageError("strings have no range", where=f"--range {quoted(name)}", hint="Leave it out, or pass --inputs.")
+            drawn[name] = DrawnInput(array=_words(type_.static, generator), description="words")
+            continue
         drawn[name] = _in_range(name, type_, ranges[name], generator) if name in ranges else _by_use(type_, found[name], generator)
     return drawn
 
@@ -102,6 +109,19 @@ def _mask(shape: tuple[int, ...], dtype: DType, generator: np.random.Generator) 
     return DrawnInput(array=values.astype(dtype.numpy), description="mask")
 
 
+_LETTERS = np.array([*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZäÉñß 0123456789"])
+
+
+def _words(shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Return strings of 1 to 8 letters, or as few as the last dimension, their code points, leaves room for."""
+    *shape_of_strings, width = shape
+    found = np.empty(shape_of_strings, object)
+    for place in np.ndindex(*shape_of_strings):
+        length = min(width, int(generator.integers(1, 8, endpoint=True)))
+        found[place] = "".join(generator.choice(_LETTERS, length))
+    return found
+
+
 def _in_range(name: str, type_: TensorType, limits: Range, generator: np.random.Generator) -> DrawnInput:
     """Draw evenly from a range.
 
@@ -129,7 +149,7 @@ def check_given(given: Mapping[str, np.ndarray], graph: Graph, where: str) -> di
     Raises:
         UsageError: a name, element type or shape is not the model's.
     """
-    return check_arrays(given, {name: value.type for name, value in graph.inputs}, where)
+    return check_arrays(given, {name: value.type for name, value in graph.inputs}, where, texts=graph.texts)
 
 
 def without_bound(given: Mapping[str, np.ndarray], constants: Mapping[str, np.ndarray], where: str) -> dict[str, np.ndarray]:
@@ -154,7 +174,11 @@ def _few(array: np.ndarray) -> str:
 
 
 def check_arrays(
-    given: Mapping[str, np.ndarray], types: Mapping[str, TensorType], where: str, kind: str = "input"
+    given: Mapping[str, np.ndarray],
+    types: Mapping[str, TensorType],
+    where: str,
+    kind: str = "input",
+    texts: frozenset[str] = frozenset(),
 ) -> dict[str, np.ndarray]:
     """Return arrays given for tensors, in their order, after checking them.
 
@@ -163,6 +187,7 @@ def check_arrays(
         types: static type of each tensor by name.
         where: the file or option that they come from.
         kind: what the tensors are: inputs or outputs.
+        texts: names of those that are strings, whose types are those of their code points.
 
     Raises:
         UsageError: a name, element type or shape is not the model's.
@@ -177,7 +202,20 @@ def check_arrays(
             where=where,
             hint="Pass an .npz file with an array of each name, as numpy.savez(path, **arrays) writes it.",
         )
-    return {name: _checked(given[name], name, type_, where, kind) for name, type_ in types.items()}
+    return {
+        name: _checked_text(given[name], name, type_, where, kind) if name in texts else _checked(given[name], name, type_, where, kind)
+        for name, type_ in types.items()
+    }
+
+
+def _checked_text(array: np.ndarray, name: str, type_: TensorType, where: str, kind: str) -> np.ndarray:
+    shape = type_.static[:-1]
+    if not is_text(array) or array.shape != shape:
+        found = f"{'strings' if is_text(array) else array.dtype.name}{list(array.shape)}"
+        raise UsageError(
+            f"{kind} {quoted(name)} is {found}; the model {'takes' if kind == 'input' else 'gives'} strings{list(shape)}", where=where
+        )
+    return array.astype(object)
 
 
 def _checked(array: np.ndarray, name: str, type_: TensorType, where: str, kind: str) -> np.ndarray:

@@ -87,8 +87,12 @@ class Oracle:
         missing = [quoted(name) for name in self.inputs if name not in inputs]
         if missing:
             raise UsageError(f"lacks values for {', '.join(missing)}", where=self._where)
-        feeds = {name: to_value(array) for name, array in inputs.items()}
+        has_strings = any(port.type == "tensor(string)" for port in (*self._session.get_inputs(), *self._session.get_outputs()))
+        feeds = dict(inputs) if has_strings else {name: to_value(array) for name, array in inputs.items()}
         try:
+            if has_strings:  # which onnxruntime's own values do not hold
+                found = self._session.run(list(self.outputs), feeds)
+                return {name: np.asarray(array) for name, array in zip(self.outputs, found, strict=True)}
             results = self._session.run_with_ort_values(list(self.outputs), feeds)
         except Exception as error:
             raise NoReference(f"onnxruntime cannot run it: {reason(error)}", where=self._where, hint=INSTEAD) from error

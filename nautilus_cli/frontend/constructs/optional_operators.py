@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.entities import Entity, OptionalValue, Unavailable
+from nautilus_cli.frontend.entities import TEXT_HINT, Entity, OptionalValue, Text, Unavailable
 
 
 def _optional(call: Occurrence) -> Sequence[Entity | None]:
@@ -17,6 +17,8 @@ def _optional(call: Occurrence) -> Sequence[Entity | None]:
         return [content]
     if isinstance(content, OptionalValue):
         raise call.error("wraps an optional value; the specification requires a tensor or a sequence")
+    if isinstance(content, Text):
+        raise call.error("wraps a tensor of strings, which is not supported", TEXT_HINT)
     return [OptionalValue(content)]
 
 

@@ -162,7 +162,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     [
         (unary("Gathr"), "node 'only' (Gathr): 'Gathr' is not an operator of ONNX | Known: Gather"),
         (unary("SequenceLength"), "node 'only' (SequenceLength): operand 0 is a tensor; the specification requires a sequence"),
-        (unary("StringNormalizer"), "operator 'StringNormalizer' works on strings, which are not supported"),
+        (unary("StringNormalizer"), "(StringNormalizer): operand 0 is a tensor; the specification requires a tensor of strings"),
         (unary("Optional"), "output 'y': is an optional value; only dense tensors can leave a library"),
         (model([helper.make_node("Gelu", ["x"], ["y"], domain="com.nobody")], [X], [output("y")]), "belongs to the domain 'com.nobody'"),
         (
