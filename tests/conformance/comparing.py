@@ -38,7 +38,7 @@ def _differs(wanted: Any, found: Any, rtol: float, atol: float) -> str | None:
         rtol = max(rtol, _BFLOAT16_RTOL) if wanted.dtype.name == "bfloat16" else rtol
         wanted, found = wanted.astype(np.float32), found.astype(np.float32)
     with np.errstate(all="ignore"):
-        close = np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
+        close = wanted == found if wanted.dtype == object else np.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
     if close.all():
         return None
     place = tuple(int(i) for i in np.argwhere(~close)[0])
