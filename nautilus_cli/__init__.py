@@ -1,6 +1,7 @@
 """Nautilus compiles an ONNX model to one CUDA shared library.
 
-`load` runs such a library from Python; it needs numpy only. Compiling is the command `nautilus compile`.
+`load` runs such a library from Python, and `Decoder` one that keeps its caches in place; they need numpy only.
+Compiling is the command `nautilus compile`.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nautilus_cli.runtime.decoder import Decoder
     from nautilus_cli.runtime.library import load
 
-__all__ = ["__version__", "load"]
+__all__ = ["Decoder", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,6 +21,10 @@ def __getattr__(name: str) -> Any:
         from nautilus_cli.runtime.library import load
 
         return load
+    if name == "Decoder":
+        from nautilus_cli.runtime.decoder import Decoder
+
+        return Decoder
     if name == "__version__":
         from importlib.metadata import PackageNotFoundError, version
 

@@ -70,7 +70,8 @@ def _plain(value: object) -> Any:
 
 
 def _port(port: Port) -> dict[str, Any]:
-    return {"dtype": str(port.dtype), "name": port.name, "shape": _plain(port.shape)}
+    shared = {} if port.shared is None else {"shared": _plain(port.shared)}
+    return {"dtype": str(port.dtype), "name": port.name, "shape": _plain(port.shape), **shared}
 
 
 def _kernel(kernel: Kernel, symbol: str) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -27,14 +26,14 @@ from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Po
 from nautilus_cli.lowering.program import Choice, Copy, Launches, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 5
+PAYLOAD_VERSION = 6
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
 HEADER = struct.Struct("<8sIIQIIQ32Q6I32s32s32s32s")
 VARIANT = struct.Struct("<14IQ")
 IMAGE = struct.Struct("<2Q2I")
-PORT = struct.Struct("<4IQ")
+PORT = struct.Struct("<4IQ2Iq")
 KERNEL = struct.Struct("<6I")
 MAP = struct.Struct("<4IQ5Q4Q5II")
 LAUNCH = struct.Struct("<12I")
@@ -173,13 +172,15 @@ class _Tables:
     carries: list[bytes] = field(default_factory=list)
     elements: list[bytes] = field(default_factory=list)
 
-    def add_port(self, port: Port) -> None:
-        size = prod(port.shape) * port.dtype.bytes
+    def add_port(self, port: Port, first_other: int) -> None:
+        """Add an input or output; FIRST_OTHER is the number of the first port of the other kind."""
+        size = port.bytes
         for number, dim in enumerate(port.shape):
             self.sizes.patch(Patched.DIMENSION, len(self.ports), number, dim)
         self.sizes.patch(Patched.BYTES, len(self.ports), 0, size)
-        row = PORT.pack(self.strings.add(port.name), DTYPE_CODES[port.dtype.name], len(port.shape), len(self.dims), upper(size))
-        self.ports.append(row)
+        shared = (0, 0, 0) if port.shared is None else (first_other + port.shared.port + 1, port.shared.axis, port.shared.capacity)
+        name, kind = self.strings.add(port.name), DTYPE_CODES[port.dtype.name]
+        self.ports.append(PORT.pack(name, kind, len(port.shape), len(self.dims), upper(size), *shared))
         self.dims.extend(OPEN if is_symbolic(dim) else dim for dim in port.shape)
 
     def add_kernel(self, symbol: str, kernel: Kernel, image: int) -> None:
@@ -310,8 +311,10 @@ def _tables(
     """Return the tables, and the offsets of TEXTS among the strings."""
     tables = _Tables()
     first = variants[0].plan
-    for port in (*first.inputs, *first.outputs):
-        tables.add_port(port)
+    for port in first.inputs:
+        tables.add_port(port, len(first.inputs))
+    for port in first.outputs:
+        tables.add_port(port, 0)
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
     places = tuple(tables.strings.add(text) for text in texts)

@@ -92,7 +92,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     progress("reading the model", 0, 1)
     model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
-    fused = pipeline.run(model.graph)
+    fused = pipeline.run(model.graph, inplace_cache=options.inplace_cache)
     progress("planning", 0, 1)
     choices = [recorded_choice(store, s.target, gpu=s.gpu) for s in selections]
     points = points_of(options.shapes, options.dims, model)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
 
 from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.dims import upper
@@ -18,7 +18,7 @@ class Memory:
         weights_bytes: of the model's constants.
         workspace_bytes: of intermediate tensors.
         inputs_bytes: of the inputs.
-        outputs_bytes: of the outputs.
+        outputs_bytes: of the outputs that do not lie in an input.
     """
 
     weights_bytes: int
@@ -47,7 +47,7 @@ def memory_of(plan: Plan) -> Memory:
         weights_bytes=plan.weight_bytes,
         workspace_bytes=upper(plan.arena_bytes),
         inputs_bytes=_ports_bytes(plan.inputs),
-        outputs_bytes=_ports_bytes(plan.outputs),
+        outputs_bytes=_ports_bytes(port for port in plan.outputs if port.shared is None),
     )
 
 
@@ -66,8 +66,8 @@ def require_within(plan: Plan, most_bytes: int | None) -> None:
         )
 
 
-def _ports_bytes(ports: tuple[Port, ...]) -> int:
-    return upper(sum(prod(port.shape) * port.dtype.bytes for port in ports))
+def _ports_bytes(ports: Iterable[Port]) -> int:
+    return upper(sum(port.bytes for port in ports))
 
 
 def _bytes(count: int) -> str:

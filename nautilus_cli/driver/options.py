@@ -32,6 +32,7 @@ class CompileOptions:
         weights: `internal`: in the library; `external`: in a file beside it; `automatic`: beside it above 1 GiB.
         fp32_mode: how products of f32 are multiplied: `ffma`: in f32; `3xtf32`: on tensor cores, each number as two of tf32; `tf32`: on
             tensor cores, rounded.
+        inplace_cache: whether an output that is an input with rows appended (`present` and `past` of a decoder) lies in the same memory.
     """
 
     model: Path
@@ -48,6 +49,7 @@ class CompileOptions:
     verify: bool = True
     weights: str = "automatic"
     fp32_mode: str = "ffma"
+    inplace_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

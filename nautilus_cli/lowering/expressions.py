@@ -67,12 +67,15 @@ class ExpressionBuilder:
 
     def store(self, value: Value, index_map: IndexMap) -> None:
         """Compute VALUE at INDEX_MAP and write it in its order."""
+        self.store_at(value, index_map, value, compose(index_map, physical(value.type.static, value.order)))
+
+    def store_at(self, value: Value, index_map: IndexMap, memory: Value, target: IndexMap) -> None:
+        """Compute VALUE at INDEX_MAP and write it into the memory of another one, at the offset that TARGET gives."""
         source, there = self._source(value, index_map)
         bits = self._bits_of(source)
         step = self.value(value, index_map) if bits is None else self.value(bits, there)
         storage = value.type.dtype if bits is None else bits.type.dtype
-        target = compose(index_map, physical(value.type.static, value.order))
-        self._stores.append(Store(step, self._slots.number(value), storage, target))
+        self._stores.append(Store(step, self._slots.number(memory), storage, target))
 
     def _bits_of(self, value: Value) -> Value | None:
         """Return the integer whose bits VALUE has, where that is what a node of the group says; else None."""

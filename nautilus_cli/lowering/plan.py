@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -17,18 +18,47 @@ ALIGNMENT_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Memory that an input and an output have in common, in which the output is the input and some rows more.
+
+    Attributes:
+        port: number of the other one, among the outputs of an input and the inputs of an output.
+        axis: dimension along which the rows lie.
+        capacity: rows that there is room for: the tensor lies as one whose dimension AXIS is this.
+    """
+
+    port: int
+    axis: int
+    capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """An input or output of the library: dense, in ONNX order.
+    """An input or output of the library: in ONNX order, dense unless it shares its memory.
 
     Attributes:
         name: the ONNX name.
         dtype: element type.
         shape: static shape.
+        shared: the memory that it has in common with another port; None where it has its own.
     """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
+    shared: Shared | None = None
+
+    @property
+    def stored_shape(self) -> tuple[int, ...]:
+        """The shape of the dense tensor in memory, the room for further rows included."""
+        if self.shared is None:
+            return self.shape
+        return (*self.shape[: self.shared.axis], self.shared.capacity, *self.shape[self.shared.axis + 1 :])
+
+    @property
+    def bytes(self) -> int:
+        """What the caller gives memory for."""
+        return prod(self.stored_shape) * self.dtype.bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError
 from nautilus_cli.ir.dims import is_symbolic, lower, maximum, same
-from nautilus_cli.ir.graph import FusedGraph, Group, Value
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering import (
+    cache_write,
     conv,
     conv_transpose,
     elimination,
@@ -35,16 +36,18 @@ from nautilus_cli.lowering import (
 from nautilus_cli.lowering.choice import Chosen, chosen
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
-from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Weight, Word
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
 from nautilus_cli.lowering.ranges import NO_POINTS, RangedChoice
 from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.stacking import stack
 from nautilus_cli.ops.copy import OPERATOR as COPY
 from nautilus_cli.ops.movement import is_movement
+from nautilus_cli.passes.alias_caches import cache_pairs
 from nautilus_cli.targets.base import Target
 
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
+    "cache_write": cache_write.lower,
     "conv": conv.lower,
     "conv_transpose": conv_transpose.lower,
     "elimination": elimination.lower,
@@ -102,14 +105,15 @@ def plan_each(
     buffers, arena_bytes = _buffers(fused, lowered)
     places = _Places(fused, buffers, weights)
     words = tuple((*map(places.word, one.referents, one.begins), *map(_size_word, one.lowered.scalars)) for one in lowered)
+    inputs, outputs = ports(fused.graph)
     plans = []
     for target, choose in targets:
         kernels, numbers = _kernels(lowered, target, RangedChoice(choose, points))
         plans.append(
             Plan(
                 target=target.name,
-                inputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.inputs),
-                outputs=tuple(Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in fused.graph.outputs),
+                inputs=inputs,
+                outputs=outputs,
                 kernels=kernels,
                 launches=tuple(
                     Launch(kernel=number, words=block, origin=_origin(one.group), note=_note(one.group))
@@ -122,6 +126,22 @@ def plan_each(
             )
         )
     return tuple(plans)
+
+
+def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Return the inputs and the outputs of the library; a cache that is one buffer is an input and an output in the same memory."""
+    inputs, outputs = (
+        [Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in found] for found in (graph.inputs, graph.outputs)
+    )
+    for pair in cache_pairs(graph):
+        for side, number, other, extent in (
+            (inputs, pair.input, pair.output, pair.length),
+            (outputs, pair.output, pair.input, pair.length + pair.rows),
+        ):
+            port = side[number]
+            shape = (*port.shape[: pair.axis], extent, *port.shape[pair.axis + 1 :])
+            side[number] = replace(port, shape=shape, shared=Shared(port=other, axis=pair.axis, capacity=pair.capacity))
+    return tuple(inputs), tuple(outputs)
 
 
 def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple[Group, NautilusError]]:
@@ -303,8 +323,8 @@ class _Places:
             return Word(kind="status")
         if isinstance(referent, PackedWeight):
             return Word(kind="weights", value=self.weights.offset(referent) + begin)
-        for kind, ports in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
-            for index, (_, value) in enumerate(ports):
+        for kind, found in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
+            for index, (_, value) in enumerate(found):
                 if value is referent:
                     return Word(kind=kind, index=index, value=begin)
         if referent not in self.buffers:

@@ -5,8 +5,8 @@ Requires: a decomposed graph (pointwise, movement, reductions and anchors only).
 Order of the steps, and why:
 1. Each anchor takes the pointwise work that follows it: an epilogue costs nothing, since the accumulator is in registers.
 2. Each reduction takes the pointwise work around it and the reductions over the same rows: the row is read once.
-3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. So it is with what a copy alone reads: other
-   copies, such as the Pads that a Concat joins, and cheap work.
+3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. So it is with what a copy, or a write into
+   a cache, alone reads: other copies, such as the Pads that a Concat joins, and cheap work.
 4. The rest becomes pointwise kernels, each as long as its shape allows.
 """
 
@@ -18,6 +18,8 @@ from math import prod
 
 from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
+from nautilus_cli.ops.cache_write import FAMILY as CACHE_WRITE_FAMILY
+from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
 from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
@@ -47,7 +49,7 @@ def fuse(graph: Graph) -> FusedGraph:
     clusters = Clusters(flow)
     for node in flow.computing:
         lowering = operators()[node.op].lowering
-        if isinstance(lowering, Anchor):
+        if isinstance(lowering, Anchor) and not (node.op == CACHE_WRITE.name and _joins_write(clusters, node)):
             cluster = clusters.start(lowering.family, node, node)
             if lowering.epilogue:
                 _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
@@ -66,6 +68,20 @@ def fuse(graph: Graph) -> FusedGraph:
         if begun is not None:
             _grow(clusters, begun, _same_elements(flow, begun, next(node.results()).type.elements))
     return FusedGraph(graph, groups_of(clusters))
+
+
+def _joins_write(clusters: Clusters, node: Node) -> bool:
+    """Put a write of rows into a cache into the kernel of the last such write before it, of as many: that of a layer's keys, and values."""
+    before = [n for n in clusters.of if n.op == CACHE_WRITE.name]
+    if not before:
+        return False
+    cluster = clusters.of[before[-1]]
+    _, rows = node.operands()
+    _, others = before[-1].operands()
+    if not same(rows.type.elements, others.type.elements) or not clusters.may_add(cluster, node):
+        return False
+    clusters.add(cluster, node)
+    return True
 
 
 def _is_pointwise(node: Node) -> bool:
@@ -225,11 +241,11 @@ def _is_copied_from(clusters: Clusters, node: Node) -> bool:
         return False
     (reader,) = readers
     cluster = clusters.of.get(reader)
-    if cluster is None or cluster.kind != "pointwise":  # of which only those that copy have begun
+    if cluster is None or cluster.kind not in ("pointwise", CACHE_WRITE_FAMILY):  # of which only those that copy have begun
         return False
     read = [value for value in reader.operands() if flow.source(value)[0] is result]
     elements = read[0].type.elements
-    is_once = is_movement(reader) or same(next(reader.results()).type.elements, elements)
+    is_once = is_movement(reader) or reader.op == CACHE_WRITE.name or same(next(reader.results()).type.elements, elements)
     return len(read) == 1 and is_once and upper(elements - result.type.elements) <= 0
 
 
@@ -241,7 +257,7 @@ def _try_prologue(clusters: Clusters, node: Node) -> None:
     if not _is_cheap(node) or not readers or _leaves(flow, result):
         return
     cluster = clusters.of.get(readers[0])
-    if cluster is None or cluster.anchor is None or cluster.kind == "row":
+    if cluster is None or cluster.anchor is None or cluster.kind in ("row", CACHE_WRITE_FAMILY):
         return
     anchor = cluster.anchor
     traits = operators()[anchor.op].lowering

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nautilus_cli.ir.graph import FusedGraph, Graph
 from nautilus_cli.ops.verifier import verify_graph
+from nautilus_cli.passes.alias_caches import alias_caches, require_caches
 from nautilus_cli.passes.decompose import decompose
 from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.layout import layout
@@ -21,6 +22,7 @@ Pass = Callable[[Graph], Graph]
 PASSES: tuple[tuple[Pass, str], ...] = (
     (decompose, "first, so that every later pass knows few operators"),
     (remove_identity, "before the rules, whose patterns would not look through identities"),
+    (alias_caches, "where asked for: before the rules, which look through the Concat that appends to a cache"),
     (apply_rules, "scales and biases fold into weights while convolutions still stand alone"),
     (remove_identity, "rules leave multiplications by one and empty movement"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
@@ -31,21 +33,22 @@ PASSES: tuple[tuple[Pass, str], ...] = (
 )
 
 
-def simplify(graph: Graph, *, is_supported: bool = True) -> Graph:
+def simplify(graph: Graph, *, is_supported: bool = True, inplace_cache: bool = False) -> Graph:
     """Run the passes over the graph, verifying after each.
 
     Args:
         graph: as the frontend gives it.
         is_supported: whether a node that no kernel can do is an error; inspect lists such nodes instead.
+        inplace_cache: whether caches that the model takes and gives out longer are one buffer.
     """
     for run, _ in PASSES:
-        if run is require_supported and not is_supported:
+        if (run is require_supported and not is_supported) or (run is alias_caches and not inplace_cache):
             continue
         graph = run(graph)
         verify_graph(graph)
-    return graph
+    return require_caches(graph) if inplace_cache else graph
 
 
-def run(graph: Graph) -> FusedGraph:
-    """Run all passes and fuse."""
-    return fuse(simplify(graph))
+def run(graph: Graph, *, inplace_cache: bool = False) -> FusedGraph:
+    """Run all passes and fuse; `inplace_cache` as `simplify` has it."""
+    return fuse(simplify(graph, inplace_cache=inplace_cache))

@@ -47,6 +47,9 @@ class TensorStruct(Sized):
         ("rank", c_uint32),
         ("shape", POINTER(c_int64)),
         ("bytes", c_size_t),
+        ("shared", c_uint32),
+        ("axis", c_uint32),
+        ("capacity", c_int64),
     ]
 
 

@@ -16,6 +16,7 @@ from nautilus_cli.runtime.arrays import LEGACY_STREAM, OPEN, View, check, dense_
 from nautilus_cli.runtime.binding import Binding
 from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.model import Context, Dimension, EmulatorOptions, Model, ModelInfo, Tensor
+from nautilus_cli.runtime.shared_memory import HostMemory, host_array
 
 
 def load(
@@ -142,20 +143,30 @@ class Library:
         views = {name: view(dense_host_array(array), f"input '{name}'", number) for name, array in given.items()}
         targets = {name: view(array, f"output '{name}'", number) for name, array in results.items()}
         is_host = self._is_host({**{f"input '{n}'": v for n, v in views.items()}, **{f"output '{n}'": v for n, v in targets.items()}})
+        if not is_host and any(t.shared for t in self.inputs):
+            raise UsageError(
+                "inputs and outputs share memory that is larger than their tensors",
+                where=str(self.path),
+                hint="nautilus_cli.Decoder keeps such memory on the device, or pass arrays in host memory.",
+            )
         for tensor in self.inputs:
             check(tensor, views[tensor.name], f"input '{tensor.name}'")
         with self.model.borrow_context() as context:
             shapes = [views[t.name].shape for t in self.inputs]
             if self.model.dimensions:
                 context.reshape(shapes)
-            for tensor in self.model.outputs_for(shapes):
+            sized = self.model.outputs_for(shapes)
+            for tensor in sized:
                 if tensor.name not in results:
                     made = self._allocate(tensor, context, is_host=is_host, stream=number)
                     results[tensor.name], targets[tensor.name] = made, view(made, f"output '{tensor.name}'", -1)
                 _check_output(tensor, targets[tensor.name])
             addresses = [views[t.name].address for t in self.inputs], [targets[t.name].address for t in self.outputs]
             if is_host:
-                context.run_host(*addresses)
+                memory = HostMemory(self.inputs, views)
+                context.run_host(memory.inputs(addresses[0]), memory.outputs(sized, addresses[1]))
+                for tensor in (t for t in sized if t.shared is not None):
+                    host_array(targets[tensor.name], tensor)[...] = memory.rows(tensor)
             else:
                 for producer in _other_streams(views.values(), number):
                     context.synchronize(producer)

@@ -56,6 +56,25 @@ class EmulatorOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedMemory:
+    """Memory that an input and an output have in common: the cache of a decoder.
+
+    Attributes:
+        port: number of the other one, among the outputs of an input and the inputs of an output.
+        axis: dimension along which the output is the input and some rows more.
+        capacity: rows that there is room for: the memory is that of a dense tensor whose dimension AXIS is this.
+    """
+
+    port: int
+    axis: int
+    capacity: int
+
+    def stored_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the memory of a tensor of SHAPE."""
+        return (*shape[: self.axis], self.capacity, *shape[self.axis + 1 :])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor:
     """An input or output.
 
@@ -64,7 +83,8 @@ class Tensor:
         dtype: its numpy type.
         shape: its shape; -1 where a dimension is open.
         type: its element type as Nautilus names it.
-        bytes: of the dense tensor, at its largest.
+        bytes: of the dense tensor, at its largest; of all the memory where it is shared.
+        shared: the memory that it has in common with another one; None where it has its own.
     """
 
     name: str
@@ -72,6 +92,7 @@ class Tensor:
     shape: tuple[int, ...]
     type: DType
     bytes: int
+    shared: SharedMemory | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +240,8 @@ class Model:
         self.binding.call(kind, self.handle, index, byref(tensor))
         dtype = _DTYPE_OF_CODE[tensor.dtype]
         shape = tuple(tensor.shape[: tensor.rank])
-        return Tensor(name=tensor.name.decode(), dtype=_numpy_dtype(dtype), shape=shape, type=dtype, bytes=tensor.bytes)
+        shared = SharedMemory(port=tensor.shared - 1, axis=tensor.axis, capacity=tensor.capacity) if tensor.shared else None
+        return Tensor(name=tensor.name.decode(), dtype=_numpy_dtype(dtype), shape=shape, type=dtype, bytes=tensor.bytes, shared=shared)
 
     def _dimension(self, index: int) -> Dimension:
         found = DimensionStruct()
@@ -239,7 +261,8 @@ class Model:
         sized = []
         for tensor, numbers in zip(self.outputs, found, strict=False):
             shape = tuple(numbers[: len(tensor.shape)])
-            sized.append(replace(tensor, shape=shape, bytes=prod(shape) * tensor.type.bytes))
+            stored = shape if tensor.shared is None else tensor.shared.stored_shape(shape)
+            sized.append(replace(tensor, shape=shape, bytes=prod(stored) * tensor.type.bytes))
         return tuple(sized)
 
     def workspace_bytes_for(self, shapes: Sequence[Sequence[int]]) -> int:
@@ -252,15 +275,19 @@ class Model:
         self.binding.call("shapes", self.handle, _shapes(shapes), None, byref(size))
         return size.value
 
-    def create_context(self, *, launch: LaunchMode | None = None, workspace: tuple[int, int] | None = None) -> Context:
+    def create_context(
+        self, *, launch: LaunchMode | None = None, workspace: tuple[int, int] | None = None, device_only: bool = False
+    ) -> Context:
         """Return a context of its own, to be destroyed by the caller.
 
         Args:
             launch: how it launches its kernels.
             workspace: (address, bytes) of device memory of the caller's.
+            device_only: without buffers for host runs, which are then not possible.
         """
         address, size = workspace or (0, 0)
-        options = ContextOptionsStruct(workspace=address, workspace_bytes=size, launch=self.launch if launch is None else launch)
+        chosen = self.launch if launch is None else launch
+        options = ContextOptionsStruct(workspace=address, workspace_bytes=size, launch=chosen, device_only=device_only)
         handle = c_void_p()
         self.binding.call("context_create", self.handle, byref(options), byref(handle))
         return Context(self.binding, handle.value or 0)

@@ -14,6 +14,7 @@ from nautilus_cli.artifact.abi import LaunchMode
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.arrays import check, dense_host_array, view
 from nautilus_cli.runtime.library import Library
+from nautilus_cli.runtime.shared_memory import HostMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +65,23 @@ class Session:
         Raises:
             UsageError: an input is missing or not what the model wants.
         """
-        addresses, owners, shapes = [], [], []
+        addresses, shapes, views = [], [], {}
         for tensor in self.library.inputs:
             if tensor.name not in inputs:
                 raise UsageError(f"missing input '{tensor.name}'", where=str(self.library.path))
             found = view(dense_host_array(inputs[tensor.name]), f"input '{tensor.name}'", 0)
             check(tensor, found, f"input '{tensor.name}'")
             addresses.append(found.address)
-            owners.append(found.owner)
+            views[tensor.name] = found
             shapes.append(found.shape)
         if self.library.dimensions:
             self._context.reshape(shapes)
-        results = {t.name: np.empty(t.shape, t.dtype) for t in self.library.model.outputs_for(shapes)}
-        places = [array.ctypes.data for array in results.values()]
+        sized, memory = self.library.model.outputs_for(shapes), HostMemory(self.library.inputs, views)
+        results = {t.name: np.empty(t.shape, t.dtype) if t.shared is None else memory.rows(t) for t in sized}
+        addresses = memory.inputs(addresses)
+        places = memory.outputs(sized, [array.ctypes.data for array in results.values()])
 
-        def run(_: object = owners) -> dict[str, np.ndarray]:  # the default keeps the inputs as long as the function lives
+        def run(_: object = (views, memory)) -> dict[str, np.ndarray]:  # the default keeps the inputs as long as the function lives
             self._context.run_host(addresses, places)
             return results
 

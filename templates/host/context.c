@@ -82,18 +82,26 @@ static nautilus_status allocate_staging(nautilus_context *context, size_t bytes,
   return NAUTILUS_OK;
 }
 
+/* An output that lies in an input needs no room of its own. */
+static size_t room_of(const nautilus_context *context, const struct shapes *shapes, size_t port) {
+  const struct payload *payload = &context->model->payload;
+  return payload->ports[port].shared != 0 && port >= payload->header->input_count ? 0 : round_up(shapes->port_bytes[port]);
+}
+
 static size_t staging_bytes(const nautilus_context *context, const struct shapes *shapes) {
   size_t bytes = 0;
   for (size_t i = 0; i < context->model->port_count; i++)
-    bytes += round_up(shapes->port_bytes[i]);
+    bytes += room_of(context, shapes, i);
   return bytes ? bytes : STAGING_ALIGNMENT;
 }
 
 static void place_staging(nautilus_context *context) {
   size_t bytes = 0;
   for (size_t i = 0; i < context->model->port_count; i++) {
-    context->staging[i] = context->staging_block + bytes;
-    bytes += round_up(context->shapes.port_bytes[i]);
+    const struct payload_port *port = &context->model->payload.ports[i];
+    int is_inside = port->shared != 0 && i >= context->model->payload.header->input_count;
+    context->staging[i] = is_inside ? context->staging[port->shared - 1] : context->staging_block + bytes;
+    bytes += room_of(context, &context->shapes, i);
   }
 }
 

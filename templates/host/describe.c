@@ -61,7 +61,10 @@ static nautilus_status describe_port(const nautilus_model *model, size_t first, 
                             (nautilus_dtype)port->dtype,
                             port->rank,
                             model->payload.dims + port->dim_first,
-                            (size_t)port->bytes};
+                            (size_t)port->bytes,
+                            port->shared == 0 ? 0 : (uint32_t)(port->shared - (first > 0 ? 0 : model->payload.header->input_count)),
+                            port->axis,
+                            port->capacity};
   return struct_write(tensor, &filled, sizeof filled, "nautilus_tensor");
 }
 

@@ -118,6 +118,30 @@ static int is_patch(const struct payload *payload, const struct payload_patch *p
   return patch->field < fields;
 }
 
+/* Whether what a port says of the memory that it shares is what the other one says, an input on one side and an output on the other. */
+static int is_port(const struct payload *payload, size_t number) {
+  const struct payload_header *header = payload->header;
+  const struct payload_port *port = &payload->ports[number];
+  size_t other = (size_t)port->shared - 1;
+  if (port->shared == 0)
+    return 1;
+  if (other >= (size_t)header->input_count + header->output_count || (other < header->input_count) == (number < header->input_count))
+    return 0;
+  const struct payload_port *partner = &payload->ports[other];
+  return partner->shared == number + 1 && partner->axis == port->axis && partner->capacity == port->capacity && port->axis < port->rank &&
+         partner->rank == port->rank && partner->dtype == port->dtype && partner->bytes == port->bytes && port->capacity > 0;
+}
+
+static nautilus_status check_ports(const struct payload *payload) {
+  size_t count = payload->header->ports.bytes / sizeof *payload->ports;
+  if ((uint64_t)payload->header->input_count + payload->header->output_count > count)
+    return bad_library("is damaged: an input or output of it is missing");
+  for (size_t i = 0; i < count; i++)
+    if (!is_port(payload, i))
+      return bad_library("is damaged: an input and an output of it do not share the same memory");
+  return NAUTILUS_OK;
+}
+
 static nautilus_status check_sizes(const struct payload *payload) {
   for (size_t i = 0; i < payload->symbol_count; i++)
     if (payload->symbols[i].divisor < 1 || payload->symbols[i].low < 0 || payload->symbols[i].name >= payload->header->strings.bytes)
@@ -253,6 +277,7 @@ nautilus_status payload_open(struct payload *payload) {
   payload->steps = (const struct payload_step *)(base + header->steps.offset);
   payload->carries = (const struct payload_carry *)(base + header->carries.offset);
   payload->elements = (const struct payload_element *)(base + header->elements.offset);
+  TRY(check_ports(payload));
   TRY(check_sizes(payload));
   return check_steps(payload);
 }

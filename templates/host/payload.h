@@ -12,7 +12,7 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 5
+#define PAYLOAD_VERSION 6
 #define PAYLOAD_TABLES 15
 #define PAYLOAD_MAP_RANK 5
 
@@ -71,6 +71,9 @@ struct payload_port {
   uint32_t rank;
   uint32_t dim_first;
   uint64_t bytes;
+  uint32_t shared;  /* 1 + the port of the other kind that has the same memory; 0 where it has its own */
+  uint32_t axis;    /* of a shared one: the dimension along which the output has more rows than the input */
+  int64_t capacity; /* of a shared one: rows along it that the memory has room for */
 };
 
 struct payload_kernel {

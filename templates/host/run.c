@@ -111,6 +111,15 @@ static nautilus_status read_pointers(const nautilus_context *context, const void
   for (size_t i = 0; i < count; i++) {
     const struct payload_port *port = &payload->ports[first + i];
     ports[first + i] = (cu_pointer)(uintptr_t)given[i];
+    if (port->shared != 0 && first > 0) { /* an output that lies in an input, which was read before */
+      cu_pointer input = ports[port->shared - 1];
+      if (given[i] != NULL && ports[first + i] != input)
+        return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', lies at %p; it shares the memory of input '%s' at %p: pass that, or NULL",
+                         kind, i, payload->strings + port->name, given[i], payload->strings + payload->ports[port->shared - 1].name,
+                         (const void *)(uintptr_t)input);
+      ports[first + i] = input;
+      continue;
+    }
     if (given[i] == NULL && context->shapes.port_bytes[first + i] > 0)
       return error_set(NAUTILUS_INVALID_ARGUMENT, "%s %zu, '%s', is NULL", kind, i, payload->strings + port->name);
     if (ports[first + i] % alignment != 0)

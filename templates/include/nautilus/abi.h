@@ -13,7 +13,7 @@
  * Rules that hold throughout:
  * - Every call that can fail returns a status; nautilus_last_error() then says what was found and what was needed.
  * - A structure begins with its size, which the caller sets to sizeof. Fields that a newer header adds are zero to an older caller.
- * - Tensors are dense, row-major, in ONNX order. A bool is one byte, 0 or 1. An element of 4 or 2 bits takes a byte of its own, in whose
+ * - Tensors are dense, row-major, in ONNX order, except inputs and outputs that share memory (nautilus_tensor). A bool is one byte, 0 or 1. An element of 4 or 2 bits takes a byte of its own, in whose
  *   low bits it stands, as in ml_dtypes (ONNX packs several to a byte in a file, but not here); bits above are ignored, and zero in outputs.
  * - The caller owns inputs, outputs, streams, and a workspace that it passed. Strings and shapes handed out belong to the model.
  * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
@@ -98,8 +98,16 @@ typedef struct nautilus_tensor {
   nautilus_dtype dtype;
   uint32_t rank;
   const int64_t *shape; /* rank numbers; -1 where a dimension is open */
-  size_t bytes;         /* of the dense tensor, at its largest */
+  size_t bytes;         /* of the dense tensor, at its largest; where memory is shared, of all of that */
+  uint32_t shared;      /* of an input: 1 + the number of the output that has the same memory, and the other way round; 0: it has its own */
+  uint32_t axis;        /* where memory is shared: the dimension along which the output is the input and some rows more */
+  int64_t capacity;     /* where memory is shared: the rows along it that there is room for */
 } nautilus_tensor;
+
+/* Shared memory: the cache of a decoder (nautilus compile --inplace-cache). The caller allocates one tensor whose shape is that of the
+ * input with CAPACITY in place of dimension AXIS, dense and row-major, and passes its address as the input; as the output the same
+ * address, or NULL. The rows of the input lie at the front along AXIS; a run writes those that the output has beyond them right behind,
+ * and copies nothing. The next run takes the output's shape as the input's. Memory behind the rows need not be set. */
 
 /* ---- Targets ------------------------------------------------------------------------------------------------------------- */
 
