@@ -1,8 +1,8 @@
-"""Tensor maps of matrix operands: which tensor a functor that only loads reads, as boxes that bulk copies bring."""
+"""Tensor maps of matrices, as boxes that bulk copies move: of what a functor that only loads reads, or an epilogue stores."""
 
 from __future__ import annotations
 
-from nautilus_cli.ir.expression import Expression, Load
+from nautilus_cli.ir.expression import Expression, Inside, Load
 from nautilus_cli.ir.index_map import Axis, Digits, IndexMap
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels.base import TensorMap
@@ -16,6 +16,7 @@ ALIGNMENT_BYTES = 16
 _MOST_STRIDE = 2**40
 _MOST_EXTENT = 2**32
 _ELEMENTS: dict[DType, str] = {F16: "f16", BF16: "bf16", F32: "tf32"}
+_STORED_ELEMENTS: dict[DType, str] = {F16: "f16", BF16: "bf16", F32: "f32"}
 
 
 def violations(expression: Expression, multiply: DType) -> tuple[str, ...]:
@@ -31,6 +32,34 @@ def violations(expression: Expression, multiply: DType) -> tuple[str, ...]:
     if load.storage != multiply or multiply not in _ELEMENTS:
         return (f"elements of {load.storage} are multiplied as {multiply}",)
     return _map_violations(load.map, multiply.bytes)
+
+
+def result_violations(expression: Expression) -> tuple[str, ...]:
+    """Return why bulk copies cannot store an epilogue's results; empty where they can.
+
+    Args:
+        expression: the epilogue, at (batch, row, column).
+    """
+    if len(expression.stores) != 1:
+        return (f"{len(expression.stores)} tensors are stored; one is possible",)
+    (store,) = expression.stores
+    if store.storage not in _STORED_ELEMENTS:
+        return (f"elements of {store.storage} are stored",)
+    if any(isinstance(step, Inside) or (isinstance(step, Load) and not _is_same_for_all_rows(step.map)) for step in expression.steps):
+        return ("what is loaded differs from row to row",)
+    if reasons := _map_violations(store.map, store.storage.bytes):
+        return reasons
+    (stage,) = store.map.stages
+    batch, outer, inner = stage.coordinates
+    if any(axis.stride == 0 and axis.extent > 1 for axis in (*batch, *outer)):
+        return ("an element is stored more than once",)
+    return () if inner[0].extent % 2 == 0 else ("rows are no whole pairs of elements",)
+
+
+def _is_same_for_all_rows(index_map: IndexMap) -> bool:
+    """Return whether a map over (batch, row, column) does not look at the row."""
+    first = index_map.stages[0]
+    return not index_map.is_guarded and all(axis.stride == 0 or axis.extent == 1 for axis in first.coordinates[1])
 
 
 def only_load(expression: Expression) -> Load | None:
@@ -72,14 +101,23 @@ def matrix_map(expression: Expression, box_rows: int) -> TensorMap:
     """
     load = only_load(expression)
     assert load is not None
-    (stage,) = load.map.stages
+    return _boxes_of(load.map, load.slot, _ELEMENTS[load.storage], load.storage.bytes, box_rows)
+
+
+def result_map(expression: Expression, box_rows: int) -> TensorMap:
+    """Return the tensor map of an epilogue without `result_violations`: boxes as those of `matrix_map`."""
+    (store,) = expression.stores
+    return _boxes_of(store.map, store.slot, _STORED_ELEMENTS[store.storage], store.storage.bytes, box_rows)
+
+
+def _boxes_of(index_map: IndexMap, slot: int, element: str, item_bytes: int, box_rows: int) -> TensorMap:
+    (stage,) = index_map.stages
     batch, outer, inner = stage.coordinates
     digits = (outer[0], *_moving(batch))
-    item_bytes = load.storage.bytes
     strides = tuple(axis.stride * item_bytes if axis.extent > 1 else ALIGNMENT_BYTES for axis in digits)
     return TensorMap(
-        slot=load.slot,
-        element=_ELEMENTS[load.storage],
+        slot=slot,
+        element=element,
         offset=stage.offset * item_bytes,
         extents=(inner[0].extent, *(axis.extent for axis in digits)),
         strides=strides,

@@ -34,6 +34,7 @@ class Problem:
         multiply: type of the elements: F16, BF16, or F32, which is multiplied as tf32.
         accumulate: type of the sums, F32.
         b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
+        result_bytes: of an element of what the epilogue stores, where `boxes.result_violations` finds nothing; else 0.
     """
 
     batch: int
@@ -45,6 +46,7 @@ class Problem:
     multiply: DType
     accumulate: DType = F32
     b_is_constant: bool = False
+    result_bytes: int = 0
 
     @property
     def product(self) -> WgmmaProduct:
@@ -57,6 +59,7 @@ class Problem:
             a_k_last=self.a_k_last,
             b_k_last=self.b_k_last,
             element_bytes=self.multiply.bytes,
+            result_bytes=self.result_bytes,
         )
 
 
@@ -101,10 +104,10 @@ class GemmWgmmaFamily:
         return wgmma_product.geometry(problem.product, schedule)
 
     def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
-        """Return the maps of A and of B.
+        """Return the maps of A and of B, and of the result where boxes of it are stored.
 
         Raises:
-            InternalError: an operand is no tensor that boxes can be brought of.
+            InternalError: an operand, or the result, is no tensor of boxes.
         """
         problem, s = request.problem, request.schedule
         depth = boxes.ROW_BYTES // problem.multiply.bytes
@@ -116,6 +119,12 @@ class GemmWgmmaFamily:
             if reasons := boxes.violations(functor, problem.multiply):
                 raise InternalError(f"operand {name} of a gemm_wgmma kernel: {reasons[0]}")
             found.append(boxes.matrix_map(functor, rows if k_last else depth))
+        if s.stores_boxes:
+            epilogue = functors["Epilogue"]
+            assert isinstance(epilogue, Expression)
+            if reasons := boxes.result_violations(epilogue):
+                raise InternalError(f"the result of a gemm_wgmma kernel: {reasons[0]}")
+            found.append(boxes.result_map(epilogue, wgmma_product.WARPGROUP_ROWS))
         return tuple(found)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product as combinations
 from math import ceil, sqrt
+from typing import Any
 
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
@@ -24,8 +25,10 @@ STEP_BYTES = 32
 _BARRIER_BYTES = 16
 _SYSTEM_SMEM_BYTES = 1024
 _SUM_OVERHEAD_REGISTERS = 48
+_STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 _MOST_TILES = 2**31 - 1
-_MOST_STAGES = 8
+_MOST_STAGES = 16
+_SWITCHES = ("ping_pong", "stores_boxes")
 _TILES_N = (16, 32, 64, 96, 128, 160, 192, 208, 224, 256)
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 180 schedules of 16-bit products on an H200, to 12 % (rms).
@@ -62,6 +65,7 @@ class Schedule:
         cluster_n: blocks, side by side along n, that share the tiles of A.
         group_m: rows of clusters' tiles that are run down before they move on along n.
         vector_c: neighbouring results that the epilogue takes at once.
+        stores_boxes: whether results leave through shared memory, as boxes of 64 rows of 128 bytes that bulk copies take.
         residents: blocks that a multiprocessor holds at once.
         blocks: blocks that stay and walk over the tiles.
     """
@@ -75,6 +79,7 @@ class Schedule:
     cluster_n: int = 1
     group_m: int = 1
     vector_c: int = 1
+    stores_boxes: bool = False
     residents: int = 1
     blocks: int = 1
 
@@ -106,6 +111,7 @@ class WgmmaProduct:
         a_k_last: whether k is A's last coordinate.
         b_k_last: whether k is B's last coordinate.
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
+        result_bytes: of an element of the result, where boxes of it can be stored; else 0.
     """
 
     batch: int
@@ -115,11 +121,22 @@ class WgmmaProduct:
     a_k_last: bool
     b_k_last: bool
     element_bytes: int
+    result_bytes: int = 0
 
 
 def stage_bytes(schedule: Schedule) -> int:
     """Return the shared memory of one stage, with its two barriers."""
     return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
+
+
+def smem_bytes(schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block: the ring, and what results leave from."""
+    return schedule.stages * stage_bytes(schedule) + _result_bytes(schedule)
+
+
+def _result_bytes(schedule: Schedule) -> int:
+    """Return the shared memory that results leave from: two boxes of each consumer."""
+    return schedule.consumers * 2 * WARPGROUP_ROWS * ROW_BYTES if schedule.stores_boxes else 0
 
 
 def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
@@ -131,7 +148,7 @@ def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
 def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
     """Return a block for each tile, at most those that stay."""
     blocks = min(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
-    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=schedule.stages * stage_bytes(schedule))
+    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(schedule))
 
 
 def consumer_registers(schedule: Schedule) -> int:
@@ -143,7 +160,7 @@ def consumer_registers(schedule: Schedule) -> int:
 def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
-    if any(getattr(s, field.name) < 1 for field in fields(s) if field.name != "ping_pong"):
+    if any(getattr(s, field.name) < 1 for field in fields(s) if field.name not in _SWITCHES):
         return ("a number is less than 1",)
     if not target.has_wgmma:
         return (f"{target.name} has no wgmma",)
@@ -175,7 +192,11 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
     if not 2 <= s.stages <= _MOST_STAGES:
         reasons.append(f"{s.stages} stages; 2 to {_MOST_STAGES} are written")
-    smem = s.stages * stage_bytes(s)
+    if s.stores_boxes and not problem.result_bytes:
+        reasons.append("the result is no tensor that boxes can be stored in")
+    elif s.stores_boxes and s.tile_n * problem.result_bytes % ROW_BYTES:
+        reasons.append(f"tile_n of {s.tile_n} is no whole boxes of {ROW_BYTES} bytes")
+    smem = smem_bytes(s)
     if smem > target.smem_bytes_block or s.residents * (smem + _SYSTEM_SMEM_BYTES) > target.smem_bytes_multiprocessor:
         reasons.append(f"{s.residents} × {smem} bytes of shared memory; a multiprocessor has {target.smem_bytes_multiprocessor}")
     if s.residents * s.threads > target.threads_multiprocessor:
@@ -183,6 +204,9 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
     sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2
     if not target.is_emulated and sums + _SUM_OVERHEAD_REGISTERS > consumer_registers(s):
         reasons.append(f"{sums} sums in {consumer_registers(s)} registers")
+    entry = target.registers_multiprocessor // (s.residents * s.threads)
+    if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry:
+        reasons.append(f"{s.tile_n // 2} sums of one step in the {entry} registers that a thread begins with")
     if sums > 256:
         reasons.append(f"{sums} sums a thread")
     if target.is_emulated and s.cluster > 1:
@@ -201,8 +225,9 @@ def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
         "tile_n": tuple(t for t in _TILES_N if t < 2 * max(16, problem.n)),
         "consumers": (1, 2, 3),
         "ping_pong": (0, 1),
-        "cluster_m": (1, 2),
-        "cluster_n": (1, 2),
+        "cluster_m": (1, 2, 4),
+        "cluster_n": (1, 2, 4),
+        "stores_boxes": (0, 1) if problem.result_bytes else (0,),
         "group_m": (1, 4, 8, 16),
     }
 
@@ -211,15 +236,15 @@ def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
     """Yield the whole search space, illegal points included."""
     choices = space(problem)
     for values in combinations(*choices.values()):
-        point = dict(zip(choices, values, strict=True))
-        ping_pong = bool(point.pop("ping_pong"))
-        yield completed(problem, Schedule(**point, ping_pong=ping_pong), target)
+        point: dict[str, Any] = dict(zip(choices, values, strict=True))
+        point |= {name: bool(point[name]) for name in _SWITCHES}
+        yield completed(problem, Schedule(**point), target)
 
 
 def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule with as many stages as fit, the widest vectors, and as many blocks as stay."""
     s = schedule
-    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES)
+    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _result_bytes(s)
     wide = ROW_BYTES // problem.element_bytes
     stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
     vector = 8

@@ -71,7 +71,7 @@ def tensor_core_problems(
 
     Args:
         problem: of the gemm family.
-        functors: A and B.
+        functors: A, B and Epilogue.
         dtypes: of A and B.
         b_is_constant: whether B is a weight.
         fp32_mode: how products of f32 are multiplied.
@@ -95,7 +95,9 @@ def tensor_core_problems(
         )
     ]
     if terms == 1 and not any(boxes.violations(functors[name], multiply) for name in ("A", "B")):
-        found.append(("gemm_wgmma", gemm_wgmma.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant)))
+        (store, *_) = functors["Epilogue"].stores
+        result_bytes = 0 if boxes.result_violations(functors["Epilogue"]) else store.storage.bytes
+        found.append(("gemm_wgmma", gemm_wgmma.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant, result_bytes=result_bytes)))
     return tuple(found)
 
 

@@ -117,6 +117,13 @@ def _check_gelu(attrs: GeluAttrs, _: tuple[TensorType, ...]) -> None:
     one_of(attrs.approximate, ("none", "tanh"), "approximate")
 
 
+def _gelu_form(attrs: GeluAttrs, types: tuple[TensorType, ...]) -> tuple[int]:
+    """Return which form the device function computes: by tanh, or the exact one, shorter where it is rounded to 16 bits."""
+    if attrs.approximate == "tanh":
+        return (1,)
+    return (2 if types[0].dtype.bits == 16 else 0,)
+
+
 def _activation(
     name: str,
     function: str,
@@ -154,7 +161,7 @@ OPERATORS = (
         since=20,
         allowed=FLOATS,
         attributes=GeluAttrs,
-        constants=lambda a, _: (int(a.approximate == "tanh"),),
+        constants=_gelu_form,
         check=_check_gelu,
     ),
     pointwise(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,6 +74,19 @@ def test_double_to_half_rounds_once(functions: Functions) -> None:
     assert not violations(entry, (ties_of_half(),), found).any()
     twice = ties_of_half().astype(np.float32).astype(np.float16).astype(np.float32)
     assert (twice != found).any(), "the values do not tell"
+
+
+def test_gelu_of_a_half_result_is_a_fifth_of_its_unit_off_at_most(functions: Functions) -> None:
+    """The form for results that are rounded to 16 bits: 0.2 units of half, of 2^-24 and more."""
+    entry = replace(ENTRIES["gelu_f32_0"], constants=(2,))
+    values = np.concatenate([np.linspace(-14, 14, 400_001), [60000.0, -60000.0, np.inf]]).astype(np.float32)
+    found, expected = functions.call(entry, (values,)), entry.truth((values,)).astype(np.float64)
+    units = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(expected), 2.0**-14))) - 10)
+    finite = np.isfinite(values)
+    assert (np.abs(found[finite] - expected[finite]) <= 0.2 * units[finite]).all()
+    assert found[~finite] == np.inf
+    edges = functions.call(entry, (np.array([0.0, -0.0, -np.inf, np.nan], np.float32),))
+    assert np.signbit(edges[:2]).tolist() == [False, True] and edges[2] == 0 and np.isnan(edges[3])
 
 
 def test_every_function_of_the_registry_is_in_the_header() -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from nautilus_cli.codegen import render
+from nautilus_cli.errors import ToolchainError
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels import gemm, gemm_mma, gemm_wgmma
+from nautilus_cli.kernels import boxes, gemm, gemm_mma, gemm_skinny, gemm_wgmma
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 from nautilus_cli.kernels.registry import family, tensor_maps
 from nautilus_cli.targets.base import Target
@@ -33,7 +34,7 @@ class Product:
         dtype: a key of TYPES; of A, B and C.
         a_k_last: whether A is [m, k].
         b_k_last: whether B is [n, k], as packed weights are.
-        epilogue: `plain`, or `gelu`: C = gelu(A B + bias[n]).
+        epilogue: `plain`; `bias`: C = A B + bias[n]; or `gelu`: C = gelu(A B + bias[n]).
     """
 
     m: int
@@ -97,8 +98,11 @@ def request(product: Product, kind: str, target: Target, schedule: Any = None) -
         problem = gemm_mma.Problem(
             **shape, multiply=dtype, a_storage=dtype, b_storage=dtype, terms=3 if p.dtype == "3xtf32" else 1, b_is_constant=constant
         )
+    elif kind == "gemm_skinny":
+        problem = gemm_skinny.Problem(**shape, multiply=dtype, a_storage=dtype, b_storage=dtype, b_is_constant=constant)
     else:
-        problem = gemm_wgmma.Problem(**shape, multiply=dtype, b_is_constant=constant)
+        is_boxed = not boxes.result_violations(_epilogue(p, dtype))
+        problem = gemm_wgmma.Problem(**shape, multiply=dtype, b_is_constant=constant, result_bytes=dtype.bytes * is_boxed)
     chosen = family(kind).choose(problem, target) if schedule is None else schedule
     functors = (("A", _loaded(0, dtype, at_a)), ("B", _loaded(1, dtype, at_b)), ("Epilogue", _epilogue(p, dtype)))
     pointers = 3 if p.epilogue == "plain" else 4
@@ -113,9 +117,10 @@ def _loaded(slot: int, dtype: DType, shape: tuple[int, int]) -> Expression:
 def _epilogue(product: Product, dtype: DType) -> Expression:
     steps, where = Steps(), (1, product.m, product.n)
     result = steps.parameter(0, F32)
+    if product.epilogue != "plain":
+        result = steps.apply("add", result, steps.load(3, dtype, from_strides(where, (0, 0, 1))))
     if product.epilogue == "gelu":
-        biased = steps.apply("add", result, steps.load(3, dtype, from_strides(where, (0, 0, 1))))
-        result = steps.apply("gelu", biased, steps.constant(0.0))
+        result = steps.apply("gelu", result, steps.constant(2.0 if dtype.bits == 16 else 0.0))
     steps.store(result, 2, dtype, identity(where))
     return steps.expression()
 
@@ -133,7 +138,10 @@ def compile_jobs(
         if reasons := family(kind).violations(found.problem, found.schedule, target):
             return f"{product.name} {label}: {reasons[0]}"
         kernel = render(found)
-        cubin = compile_kernel(kernel.text, kernel.symbol, target, store)
+        try:
+            cubin = compile_kernel(kernel.text, kernel.symbol, target, store)
+        except ToolchainError as error:
+            return f"{product.name} {label}: {error}"
         used = cubin.resources[kernel.symbol]
         if used.spill_store_bytes or used.stack_bytes:
             refused.append(f"{product.name} {label}: spills {used.spill_store_bytes} bytes, a stack of {used.stack_bytes}")

@@ -1,12 +1,13 @@
 """Times products on a GPU beside cuBLAS (torch.mm), in the same run, and checks every kernel against float64.
 
 Each contender is a CUDA graph of launches that walk over copies of B and C, so that weights come from device memory as in a model; A stays.
-Contenders take turns, one replay each; the median over the turns counts. Data are random.
+Contenders take turns, one replay each, in another order every time; the median over the turns counts. Data are random.
 """
 
 from __future__ import annotations
 
 import ctypes
+import random
 import statistics
 import struct
 from collections.abc import Callable, Sequence
@@ -139,7 +140,9 @@ class Operands:
     def expected(self, product: Product, copy: int, rows: torch.Tensor) -> torch.Tensor:
         """Return some rows of the result in float64."""
         result = self.left[rows].double() @ self.right[copy].double()
-        return torch.nn.functional.gelu(result + self.bias.double()) if product.epilogue == "gelu" else result
+        if product.epilogue != "plain":
+            result = result + self.bias.double()
+        return torch.nn.functional.gelu(result) if product.epilogue == "gelu" else result
 
 
 def error_of(product: Product, operands: Operands, copy: int) -> float:
@@ -218,9 +221,12 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
     launches = int(max(4, min(256, GRAPH_US / estimate)))
     graphs = {label: captured(run, launches) for label, run in contenders.items()}
     times: dict[str, list[float]] = {label: [] for label in graphs}
+    labels = list(graphs)
+    shuffled = random.Random(0)
     for _ in range(turns):
-        for label, graph in graphs.items():
-            times[label].append(timed(graph) / launches)
+        shuffled.shuffle(labels)  # who follows one that heats the chip has lower clocks
+        for label in labels:
+            times[label].append(timed(graphs[label]) / launches)
     median = {label: statistics.median(found) for label, found in times.items()}
     flops = 2.0 * product.m * product.n * product.k
     best = median["cublas"]

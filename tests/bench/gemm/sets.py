@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
+from math import log2
 from typing import Any
 
 from nautilus_cli.kernels import mma_product, product, wgmma_product
@@ -175,13 +176,79 @@ def _distinct(found: list[tuple[float, str, Any]], count: int) -> list[tuple[flo
 
 
 def epilogues() -> Wanted:
-    """What bias and GELU cost."""
-    for m, n, k in ((4096, 4096, 4096), (8192, 8192, 8192), (4096, 3072, 768)):
-        for epilogue in ("plain", "gelu"):
+    """What bias and GELU cost: the same schedules with each."""
+    for m, n, k in LARGE:
+        for epilogue in ("plain", "bias", "gelu"):
             p = Product(m=m, n=n, k=k, epilogue=epilogue)
-            yield wgmma(p, f"{epilogue} 128x256 c2x1", tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8)
-            yield wgmma(p, f"{epilogue} pp 128x128 c2x1", tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
-            yield wgmma(p, f"{epilogue} pp 64x256 c2x1", tile_m=64, tile_n=256, consumers=2, ping_pong=True, cluster_m=2, group_m=8)
+            for fields in _EPILOGUE_FIELDS if m > 1024 else _SMALL_EPILOGUE_FIELDS:
+                yield wgmma(p, f"{epilogue} {_label(fields)}", **fields)
+
+
+_EPILOGUE_FIELDS: tuple[dict[str, Any], ...] = (
+    {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2, "group_m": 8},
+    {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8},
+    {"tile_m": 64, "tile_n": 256, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8},
+)
+_SMALL_EPILOGUE_FIELDS: tuple[dict[str, Any], ...] = (
+    {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8},
+    {"tile_m": 128, "tile_n": 64, "consumers": 1, "group_m": 8},
+    {"tile_m": 64, "tile_n": 128, "consumers": 1, "group_m": 8},
+)
+
+
+def table() -> Wanted:
+    """The table of products that must keep up with cuBLAS: of each a spread of the schedules that the rankings find near the best."""
+    for p, count in _TABLE:
+        yield from _spread(p, count)
+        if p.m >= 2048:
+            for fields in (*_EPILOGUE_FIELDS, {**_EPILOGUE_FIELDS[0], "tile_n": 192}, {**_EPILOGUE_FIELDS[1], "cluster_m": 1}):
+                yield wgmma(p, _label(fields), **fields)
+
+
+_TABLE: tuple[tuple[Product, int], ...] = (
+    *((Product(m=m, n=n, k=k, dtype=dtype), 10 if m > 2048 else 14) for dtype in ("fp16", "bf16") for m, n, k in LARGE),
+    *((Product(m=m, n=n, k=k), 16) for m, n, k in SMALL),
+    *((Product(m=m, n=4096, k=4096), 20) for m in (16, 64)),
+    *((Product(m=4096, n=n, k=k, dtype="tf32"), 8) for n, k in ((4096, 4096), (3072, 768))),
+)
+
+
+def _spread(product: Product, count: int) -> Wanted:
+    """Yield what lowering would choose, and schedules of both families whose estimates are at most twice that, those that differ most."""
+    sm_90a = target("sm_90a")
+    found: list[tuple[float, str, Any]] = []
+    for kind, module in _MODULES.items():
+        if kind == "gemm_mma" and product.m > 512:
+            continue
+        problem = request(product, kind, sm_90a).problem
+        schedules = module.schedules(problem.product, sm_90a) if kind == "gemm_wgmma" else module._candidates(problem.product, sm_90a)
+        for schedule in schedules:
+            if not family(kind).violations(problem, schedule, sm_90a):
+                found.append((module.gpu_us(problem.product, schedule, sm_90a), kind, schedule))
+    found.sort(key=lambda item: item[0])
+    near = [item for item in found if item[0] <= 2 * found[0][0]]
+    kept = near[:1]
+    while len(kept) < min(count, len(near)):
+        kept.append(max(near, key=lambda item: min(_difference(item, other) for other in kept) / (item[0] / found[0][0]) ** 4))
+    for number, (estimate, kind, schedule) in enumerate(kept):
+        yield product, f"{number} {kind} {estimate:.1f} {_label(_plain(schedule))}", kind, schedule
+
+
+def _plain(schedule: Any) -> dict[str, Any]:
+    """Return the fields of a schedule that tell it from others: those that are not one."""
+    return {
+        name: value
+        for name, value in asdict(schedule).items()
+        if (value is True or value not in (0, 1)) and not name.startswith(("vector", "blocks"))
+    }
+
+
+def _difference(one: tuple[float, str, Any], other: tuple[float, str, Any]) -> float:
+    """Return how much two schedules differ: the sum over their fields of the logarithms' differences, some for another family."""
+    if one[1] != other[1]:
+        return 4.0
+    mine, theirs = asdict(one[2]), asdict(other[2])
+    return sum(abs(log2(1 + mine[name]) - log2(1 + theirs[name])) for name in mine)
 
 
 def ladder() -> Wanted:
@@ -261,5 +328,6 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "large": large,
     "single": single,
     "small": small,
+    "table": table,
     "variants": variants,
 }

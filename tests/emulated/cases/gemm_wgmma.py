@@ -10,6 +10,7 @@ import numpy as np
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import boxes
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.wgmma_product import completed
@@ -27,6 +28,9 @@ SCHEDULES = {
     "turns": Schedule(tile_m=64, tile_n=128, consumers=2, ping_pong=True, stages=3, blocks=2),
     "three": Schedule(tile_m=192, tile_n=64, consumers=3, stages=2, blocks=2),
     "narrow": Schedule(tile_m=64, tile_n=8, consumers=1, stages=3, blocks=2),
+    "boxes": Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, group_m=2, stores_boxes=True, blocks=3),
+    "boxes-turns": Schedule(tile_m=64, tile_n=192, consumers=2, ping_pong=True, stages=3, stores_boxes=True, blocks=2),
+    "boxes-bands": Schedule(tile_m=128, tile_n=64, consumers=1, stages=3, stores_boxes=True, blocks=2),
     "odd": Schedule(tile_m=64, tile_n=40, consumers=3, ping_pong=True, stages=5, blocks=1),
 }
 """By name; k is last where a tile's width asks for that."""
@@ -88,13 +92,15 @@ def plain(
     problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage, b_is_constant=n % 2 == 1)
     steps = Steps()
     steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
+    epilogue = steps.expression()
+    problem = replace(problem, result_bytes=0 if boxes.result_violations(epilogue) else result.bytes)
     buffers, functors = [], []
     for slot, (outer, k_last) in enumerate(((m, a_k_last), (n, b_k_last))):
         rows, columns = (outer, k) if k_last else (k, outer)
         pitch = -(-columns * storage.bytes // 16) * 16 // storage.bytes
         buffers.append(values(batch * rows * pitch, storage, slot + 1))
         functors.append(read(slot, storage, from_strides((batch, rows, columns), (rows * pitch, pitch, 1))))
-    return product_case(name, problem, schedule, (*buffers, output(batch * m * n, result.numpy)), *functors, steps.expression())
+    return product_case(name, problem, schedule, (*buffers, output(batch * m * n, result.numpy)), *functors, epilogue)
 
 
 def fused(schedule: Schedule, storage: DType) -> Case:
@@ -129,10 +135,38 @@ def fused(schedule: Schedule, storage: DType) -> Case:
     )
 
 
+def sent(schedule: Schedule, storage: DType) -> Case:
+    """Return heads' products, biased by column and clamped, whose boxes go to [batch, sequence, heads, width]: attention's second."""
+    batch, heads, m, n, k = 2, 3, 72, 64, 40
+    epilogue = Steps()
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(2, storage, from_strides((batch * heads, m, n), (0, 0, 1))))
+    activated = epilogue.apply("relu", biased)
+    heads_inside = from_strides((batch, heads, m, n), (m * heads * n, n, heads * n, 1))
+    epilogue.store(activated, 3, storage, regroup(heads_inside, [[0, 1], [2], [3]]))
+    problem = Problem(
+        batch=batch * heads, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=storage, b_is_constant=True, result_bytes=storage.bytes
+    )
+    return product_case(
+        f"sent-{storage}-{schedule.tile_m}",
+        problem,
+        schedule,
+        (
+            values(batch * heads * m * k, storage, 1),
+            values(batch * heads * n * k, storage, 2),
+            values(n, storage, 3),
+            output(batch * heads * m * n, storage.numpy),
+        ),
+        read(0, storage, identity((batch * heads, m, k))),
+        read(1, storage, identity((batch * heads, n, k))),
+        epilogue.expression(),
+    )
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16)]
+    found += [sent(SCHEDULES["boxes"], F16), sent(SCHEDULES["boxes-turns"], BF16)]
     edges = [(1, 1, 1, 1), (1, 13, 37, 11), (1, 63, 63, 63), (1, 64, 64, 64), (1, 65, 65, 65), (3, 128, 128, 256), (1, 200, 72, 100)]
     names = ["single", "banded", "shared", "turns"]
     for number, extents in enumerate(edges):
@@ -142,7 +176,7 @@ def cases() -> tuple[Case, ...]:
             name = f"{'x'.join(map(str, extents))}-{layout}-{storage}"
             found.append(plain(name, extents, schedule, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
     for name, schedule in SCHEDULES.items():
-        found.append(plain(f"{name}-ragged", (2, 267, 141, 153), schedule, a_k_last=name != "three"))
+        found.append(plain(f"{name}-ragged", (2, 267, 136 if schedule.stores_boxes else 141, 153), schedule, a_k_last=name != "three"))
         found.append(plain(f"{name}-even", (1, 256, 264, 192), schedule, result=F32))
         found.append(plain(f"{name}-tf32", (1, 140, 68, 100), schedule, storage=F32))
     found.append(plain("two-columns", (1, 80, 50, 64), SCHEDULES["single"]))

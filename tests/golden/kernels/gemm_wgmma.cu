@@ -1,8 +1,7 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_21408a123d33ef22_ {
+namespace gemm_wgmma_010eb12179af32b1_ {
 using namespace nautilus;
-using Arguments = nautilus::MappedArguments<2, 6, 0>;
 struct Problem {
   using Index = int;
   using Multiply = nautilus::half;
@@ -11,6 +10,7 @@ struct Problem {
   using M = Static<72>;
   using N = Static<24>;
   using K = Static<48>;
+  using ResultBytes = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
@@ -26,6 +26,7 @@ struct Schedule {
   static constexpr int kClusterN = 1;
   static constexpr int kGroupM = 2;
   static constexpr int kVectorC = 8;
+  static constexpr bool kStoresBoxes = false;
   static constexpr int kResidents = 1;
   static constexpr int kBlocks = 3;
 };
@@ -144,13 +145,14 @@ struct Epilogue {
 };
 
 
+using Arguments = nautilus::MappedArguments<kernels::Warpgroups<Schedule>::kMaps, 6, 0>;
 constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_21408a123d33ef22_
+}  // namespace gemm_wgmma_010eb12179af32b1_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_21408a123d33ef22_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_21408a123d33ef22_::kThreads, gemm_wgmma_21408a123d33ef22_::Schedule::kResidents)
-gemm_wgmma_21408a123d33ef22(const NAUTILUS_GRID_CONSTANT gemm_wgmma_21408a123d33ef22_::Arguments arguments) {
-  using namespace gemm_wgmma_21408a123d33ef22_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_010eb12179af32b1_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_010eb12179af32b1_::kThreads, gemm_wgmma_010eb12179af32b1_::Schedule::kResidents)
+gemm_wgmma_010eb12179af32b1(const NAUTILUS_GRID_CONSTANT gemm_wgmma_010eb12179af32b1_::Arguments arguments) {
+  using namespace gemm_wgmma_010eb12179af32b1_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_21408a123d33ef22)
+NAUTILUS_EXPORT(gemm_wgmma_010eb12179af32b1)

@@ -442,9 +442,9 @@ def _with_attributes(op: str) -> Callable[..., Array]:
     return call
 
 
-def _gelu(x: Array, is_tanh: Array) -> Array:
+def _gelu(x: Array, form: Array) -> Array:
     operator = operators()["Gelu"]
-    return np.asarray(operator.evaluate(operator.attributes("tanh" if is_tanh else "none"), (x,), 1)[0])
+    return np.asarray(operator.evaluate(operator.attributes("tanh" if form == 1 else "none"), (x,), 1)[0])
 
 
 def _bit_shift(x: Array, count: Array, is_left: Array) -> Array:

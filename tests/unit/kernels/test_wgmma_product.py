@@ -36,7 +36,7 @@ def test_choice_is_legal_for_any_problem(m: int, n: int, k: int, batch: int, mul
     [
         ({}, None),
         ({"stages": 0}, "less than 1"),
-        ({"stages": 9}, "2 to 8 are written"),
+        ({"stages": 17}, "2 to 16 are written"),
         ({"stages": 5}, "bytes of shared memory"),
         ({"consumers": 4}, "at most 3"),
         ({"consumers": 1, "ping_pong": True}, "cannot take turns"),

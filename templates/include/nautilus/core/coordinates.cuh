@@ -21,6 +21,17 @@ struct Coordinates {
   }
 };
 
+// A place whose elements a store leaves at STAGED in shared memory, side by side, and not in its tensor: a bulk copy takes them there.
+template <class Index, int kRankCount>
+struct StagedCoordinates : Coordinates<Index, kRankCount> {
+  void *staged;
+};
+
+template <class At>
+inline constexpr bool kIsStaged = false;
+template <class Index, int kRank>
+inline constexpr bool kIsStaged<StagedCoordinates<Index, kRank>> = true;
+
 template <class Index, class... Values>
 NAUTILUS_DEVICE constexpr Coordinates<Index, sizeof...(Values)> coordinates(Values... values) {
   return {{static_cast<Index>(values)...}};

@@ -19,6 +19,8 @@ struct MatrixSink {
   NAUTILUS_DEVICE Row row(const A &arguments, int m) const {
     return {m, m < static_cast<int>(M::get(arguments))};
   }
+  // Whether tiles of that many columns have no other ones.
+  NAUTILUS_DEVICE static constexpr bool has_whole_tiles(int columns) { return is_multiple<N>(columns); }
   template <class A>
   NAUTILUS_DEVICE bool has_column(const A &arguments, int n) const {
     return n < static_cast<int>(N::get(arguments));

@@ -9,13 +9,10 @@
 #include <nautilus/core/mapped_arguments.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/wgmma.cuh>
-#include <nautilus/kernels/mma_product.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
+#include <nautilus/kernels/wgmma_result.cuh>
 
 namespace nautilus::kernels {
-
-constexpr int kWarpgroupThreads = 128;
-constexpr int kWarpgroupRows = 64;  // of one wgmma
 
 // How a block's threads share the work. The first warpgroup is the producer.
 template <class Schedule>
@@ -24,6 +21,8 @@ struct Warpgroups {
   static constexpr int kCluster = Schedule::kClusterM * Schedule::kClusterN;
   static constexpr int kRows = Schedule::kPingPong ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
   static constexpr int kBands = kRows / kWarpgroupRows;
+  static constexpr int kMaps = Schedule::kStoresBoxes ? 3 : 2;
+  static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
   static constexpr int kReaders = Schedule::kPingPong ? 1 : Schedule::kConsumers;  // of a stage
   // Registers of a thread: what the block has is shared out anew, in multiples of 8.
   static constexpr int kProducerRegisters = Schedule::kConsumers == 3 ? 32 : 40;
@@ -74,73 +73,19 @@ struct TileWalk {
   }
 };
 
-// Hands 64 rows of sums to the epilogue, those of a warpgroup's thread from FIRST_ROW on, chunk by chunk of columns.
-template <int kColumns, int kVector, class Sink, class A>
-NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first_row, int first_column, float (&sums)[kColumns / 2]) {
-  using Epilogue = typename Sink::Epilogue;
-  constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
-  constexpr int kGroup = kTogether / 2;            // of steps of 8 columns
-  constexpr int kVectors = kTogether / kVector;
-  static_assert(kColumns % (8 * kGroup) == 0, "whole chunks");
-  const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads, in_group = lane % 4;
-  const typename Sink::Row rows[2] = {sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4),
-                                      sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4 + 8)};
-  constexpr int kChunks = kColumns / (8 * kGroup);
-  const auto column = [&](int chunk, int v) {
-    return first_column + chunk * 8 * kGroup + in_group % kGroup * 8 + in_group / kGroup * kTogether + v * kVector;
-  };
-  // Reads for a chunk are issued before the one ahead of it is finished: a store keeps the compiler from moving them.
-  typename Epilogue::template Inputs<kVector> inputs[2][2][kVectors];
-  const auto load = [&](int chunk) {
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (rows[half].is_inside && sink.has_column(arguments, column(chunk, v)))
-          inputs[chunk % 2][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
-      }
-    }
-  };
-  load(0);
-  NAUTILUS_UNROLL
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    if (chunk + 1 < kChunks) load(chunk + 1);
-    float part[kGroup][4];
-    NAUTILUS_UNROLL
-    for (int i = 0; i < kGroup; ++i) {
-      NAUTILUS_UNROLL
-      for (int e = 0; e < 4; ++e) part[i][e] = sums[(chunk * kGroup + i) * 4 + e];
-    }
-    if constexpr (kGroup > 1) exchange_columns<kTogether, kGroup / 2>(part);
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (!rows[half].is_inside || !sink.has_column(arguments, column(chunk, v))) continue;
-        Vector<float, kVector> values;
-        NAUTILUS_UNROLL
-        for (int e = 0; e < kVector; ++e) {
-          const int held = v * kVector + e;
-          values[e] = part[held / 2][2 * half + held % 2];
-        }
-        Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
-      }
-    }
-  }
-}
-
-// The ring in shared memory: stages of a tile of A and one of B, and their barriers.
+// The ring in shared memory: stages of a tile of A and one of B, and their barriers; before these, what results leave from.
 template <class Schedule, class OperandA, class OperandB>
 struct Ring {
   static constexpr int kStages = Schedule::kStages;
   static constexpr int kStageBytes = OperandA::kBytes + OperandB::kBytes;
   using Place = RingPlace<kStages>;
-  unsigned char *stages;
+  unsigned char *stages, *results;
   device::Mbarrier *full, *empty;
 
   NAUTILUS_DEVICE Ring()
       : stages(device::dynamic_shared<unsigned char>()),
-        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes)),
+        results(stages + kStages * kStageBytes),
+        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes + Warpgroups<Schedule>::kResultBytes)),
         empty(full + kStages) {}
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
@@ -203,7 +148,7 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 }
 
 // Computes all tiles of WALK over DEPTH steps of the sum, at least 1. Tensor maps 0 and 1 of the arguments bring the operands; SINK_OF(batch)
-// takes the results. A constant B is brought before earlier kernels have finished.
+// takes the results, and map 2 boxes of them. A constant B is brought before earlier kernels have finished.
 template <class Schedule, class T, bool kBIsConstant, class OperandA, class OperandB, class A, class SinkOf>
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule>;
@@ -265,6 +210,18 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     const int consumer = group - 1;
     const int first_row = Schedule::kPingPong ? 0 : consumer * Groups::kRows;
     float sums[Groups::kBands][Schedule::kTileN / 2];
+    ResultBoxes boxes{ring.results + consumer * ResultBoxes::kBytes, 1 + Schedule::kConsumers + consumer};
+    const auto finish = [&](const typename TileWalk<Schedule>::Place &at, float(&all)[Groups::kBands][Schedule::kTileN / 2]) {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < Groups::kBands; ++band) {
+        const int row = at.m + first_m + first_row + band * kWarpgroupRows, column = at.n + first_n;
+        if constexpr (Schedule::kStoresBoxes) {
+          send_band<Schedule::kTileN>(arguments, arguments.maps[2], sink_of(at.batch), at.batch, row, column, all[band], boxes);
+        } else {
+          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch), row, column, all[band]);
+        }
+      }
+    };
     if constexpr (Schedule::kPingPong) {
       // Turns to multiply go round; the first consumer's first comes at once.
       if (consumer == Schedule::kConsumers - 1) device::named_barrier_arrive(1, 2 * kWarpgroupThreads);
@@ -275,23 +232,16 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
         if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
         place.advance((Schedule::kConsumers - 1) * tiles);
-        NAUTILUS_UNROLL
-        for (int band = 0; band < Groups::kBands; ++band) {
-          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch), at.m + first_m + band * kWarpgroupRows,
-                                                            at.n + first_n, sums[band]);
-        }
+        finish(at, sums);
       }
     } else {
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
-        NAUTILUS_UNROLL
-        for (int band = 0; band < Groups::kBands; ++band) {
-          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch),
-                                                            at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, sums[band]);
-        }
+        finish(at, sums);
       }
     }
+    if constexpr (Schedule::kStoresBoxes) boxes.finish();
   }
   // Other blocks may still arrive at this one's barriers.
   if constexpr (kCluster > 1) device::cluster_barrier();

@@ -69,15 +69,19 @@ struct Store {
   template <int kWidth, class A, class At>
   NAUTILUS_DEVICE static void put(const A &arguments, const At &where, const Vector<Compute, kWidth> &values) {
     using Index = typename At::Index;
-    constexpr int kChunk = transaction_width<Storage>(Map::contiguous_width(kWidth));
+    constexpr int kChunk = transaction_width<Storage>(kIsStaged<At> ? kWidth : Map::contiguous_width(kWidth));
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; lane += kChunk) {
-      bool valid = true;
-      const Index offset = Map::offset(arguments, where.advanced(static_cast<Index>(lane)), valid);
       Vector<Storage, kChunk> chunk;
       NAUTILUS_UNROLL
       for (int i = 0; i < kChunk; ++i) chunk[i] = to_storage<Storage>(values[lane + i]);
-      device::store_global<Vector<Storage, kChunk>>(pointer(arguments) + offset, chunk);
+      if constexpr (kIsStaged<At>) {
+        static_cast<Vector<Storage, kChunk> *>(where.staged)[lane / kChunk] = chunk;
+      } else {
+        bool valid = true;
+        const Index offset = Map::offset(arguments, where.advanced(static_cast<Index>(lane)), valid);
+        device::store_global<Vector<Storage, kChunk>>(pointer(arguments) + offset, chunk);
+      }
     }
   }
 };
