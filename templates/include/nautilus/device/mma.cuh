@@ -23,10 +23,11 @@ namespace nautilus::device {
 template <typename T>
 inline constexpr int kMmaDepth = 32 / static_cast<int>(sizeof(T));
 
-// VALUE rounded to the 10 bits of mantissa that tensor cores read of a float, ties away from zero; they ignore the rest.
+// VALUE rounded to the 10 bits of mantissa that tensor cores read of a float, ties away from zero; they ignore the rest. A NaN stays as it
+// is: one whose mantissa is in the ignored bits alone, which no arithmetic makes, is infinite to them.
 NAUTILUS_DEVICE uint32 to_tf32(float value) {
 #ifdef NAUTILUS_EMULATED
-    if (value != value) return 0x7FFFFFFFu;
+    if (value != value) return bit_cast<uint32>(value);
     return (bit_cast<uint32>(value) + 0x1000u) & ~0x1FFFu;
 #else
     uint32 result;
