@@ -1,7 +1,7 @@
 """A model as the bytes that the host code walks; `templates/host/payload.h` describes the same layout for C.
 
-    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, steps, carries,
-             elements | code | weights | trailer
+    header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, checks, steps,
+             carries, elements | code | weights | trailer
 
 Little endian; offsets count from the start of the payload. Weights may lie in a file beside the library instead (`weights_file.py`).
 """
@@ -18,19 +18,20 @@ from typing import Protocol
 import numpy as np
 
 from nautilus_cli.artifact.abi import DTYPE_CODES
-from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Patched, SizeTable
+from nautilus_cli.artifact.sizes import CHECK, PATCH, SIZE, SYMBOL, Patched, SizeTable
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
 from nautilus_cli.lowering.program import Choice, Copy, Launches, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 6
+PAYLOAD_VERSION = 7
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
-HEADER = struct.Struct("<8sIIQIIQ32Q6I32s32s32s32s")
+HEADER = struct.Struct("<8sIIQIIQ34Q6I32s32s32s32s")
 VARIANT = struct.Struct("<14IQ")
 IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ2Iq")
@@ -158,6 +159,7 @@ class _Strings:
 class _Tables:
     """The tables under construction; counts are those of rows so far."""
 
+    sizes: SizeTable
     variants: list[bytes] = field(default_factory=list)
     images: list[bytes] = field(default_factory=list)
     ports: list[bytes] = field(default_factory=list)
@@ -165,7 +167,6 @@ class _Tables:
     kernels: list[bytes] = field(default_factory=list)
     launches: list[bytes] = field(default_factory=list)
     words: list[bytes] = field(default_factory=list)
-    sizes: SizeTable = field(default_factory=SizeTable)
     strings: _Strings = field(default_factory=_Strings)
     maps: list[bytes] = field(default_factory=list)
     steps: list[bytes] = field(default_factory=list)
@@ -174,9 +175,11 @@ class _Tables:
 
     def add_port(self, port: Port, first_other: int) -> None:
         """Add an input or output; FIRST_OTHER is the number of the first port of the other kind."""
-        size = port.bytes
+        size = ceiling(port.bytes)
         for number, dim in enumerate(port.shape):
-            self.sizes.patch(Patched.DIMENSION, len(self.ports), number, dim)
+            self.sizes.patch(Patched.DIMENSION, len(self.ports), number, ceiling(dim), is_always=is_symbolic(dim))
+        for number, word in port.counted:
+            self.sizes.patches.append((Patched.COUNT, len(self.ports), number, word))
         self.sizes.patch(Patched.BYTES, len(self.ports), 0, size)
         shared = (0, 0, 0) if port.shared is None else (first_other + port.shared.port + 1, port.shared.axis, port.shared.capacity)
         name, kind = self.strings.add(port.name), DTYPE_CODES[port.dtype.name]
@@ -204,7 +207,8 @@ class _Tables:
         grid = tuple(map(upper, geometry.grid))
         for number, blocks in enumerate(geometry.grid):
             self.sizes.patch(Patched.GRID, len(self.launches), number, blocks)
-        flags = _DEPENDENT if has_dependent_launch and geometry.starts_early else 0
+        is_loading = any(word.kind != "integer" for word in launch.words[kernel.request.pointers :])
+        flags = _DEPENDENT if has_dependent_launch and geometry.starts_early and not is_loading else 0
         fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), flags, 0)
         self.launches.append(LAUNCH.pack(*fields))
         for word in launch.words:
@@ -291,14 +295,14 @@ class _Tables:
     def sections(self) -> tuple[bytes, ...]:
         """Return the tables in the order of the header, each padded to eight bytes behind it."""
         dims = struct.pack(f"<{len(self.dims)}q", *self.dims)
-        symbols = [SYMBOL.pack(self.strings.add(s.name), 0, s.low, s.high, s.divisor) for s in self.sizes.symbols]
+        symbols = [SYMBOL.pack(self.strings.add(s.name), *self.sizes.source(s), s.low, s.high, s.divisor) for s in self.sizes.symbols]
         sizes = [SIZE.pack(*row) for row in self.sizes.rows]
         patches = [PATCH.pack(*patch) for patch in self.sizes.patches]
+        checks = [CHECK.pack(self.strings.add(text), *rows) for text, *rows in self.sizes.checks]
         strings = [bytes(self.strings.data)]
         plans = (self.variants, self.images, self.ports, [dims], self.kernels, self.launches, self.words)
-        return tuple(
-            b"".join(rows) for rows in (*plans, strings, self.maps, symbols, sizes, patches, self.steps, self.carries, self.elements)
-        )
+        programs = (self.steps, self.carries, self.elements)
+        return tuple(b"".join(rows) for rows in (*plans, strings, self.maps, symbols, sizes, patches, checks, *programs))
 
 
 def _padding(position: int, align: int) -> bytes:
@@ -309,12 +313,14 @@ def _tables(
     variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], texts: Sequence[str]
 ) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
     """Return the tables, and the offsets of TEXTS among the strings."""
-    tables = _Tables()
     first = variants[0].plan
+    tables = _Tables(SizeTable([port.name for port in first.inputs]))
     for port in first.inputs:
         tables.add_port(port, len(first.inputs))
     for port in first.outputs:
         tables.add_port(port, 0)
+    for check in first.checks:
+        tables.sizes.check(check.text, check.value, check.low, check.high)
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
     places = tuple(tables.strings.add(text) for text in texts)

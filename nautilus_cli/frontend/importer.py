@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
@@ -14,13 +15,13 @@ from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.declared_sizes import checked
-from nautilus_cli.frontend.entities import Entity
+from nautilus_cli.frontend.entities import Entity, Text
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
 from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.frontend.names import domain_name, is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
-from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name
+from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name, text_outputs
 from nautilus_cli.frontend.refusals import refusal
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
@@ -33,10 +34,10 @@ from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import Sym
 from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, ErrorPlace, GraphBuilder, Wanted
-from nautilus_cli.ops.contents import READERS
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement
+from nautilus_cli.ops.stored_sizes import with_stored_sizes
 
 MAX_NODES = 100_000
 """Nodes once functions are inlined: a small file of functions that call each other could else unfold without end."""
@@ -76,7 +77,7 @@ class Importer:
 
     def __init__(self, model: ModelProto, external: ExternalData, size_bytes: int) -> None:
         self._known = {key: operator for key, operator in operators().items() if not key.startswith(OWN_DOMAIN)}
-        self._builder = GraphBuilder(known=self._known, fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
+        self._builder = GraphBuilder(fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
         self._external = external
         self._versions = imported_versions(model.opset_import, "the model")
         self._functions = functions_by_key(model)
@@ -88,19 +89,10 @@ class Importer:
         """Import the main graph."""
         scope = self._body_of(graph, inputs, weights)
         outputs = self._guarded(checked_outputs(graph, scope), inputs)
-        for name, value in outputs:
-            if value.contents is not None:
-                raise ModelError("is made of sizes that are known only when the model runs", where=f"output {quoted(name)}")
-        result = prune(self._builder.graph(outputs))
+        result = replace(with_stored_sizes(prune(self._builder.graph(outputs))), texts=inputs.texts | text_outputs(graph, scope))
         for node in result.nodes:
             self._builder.origin = node.origin
-            for number, operand in enumerate(node.inputs):
-                if operand is not None and _is_vector_of_sizes(operand) and number not in READERS.get(node.op, ()):
-                    where = self._builder.place(node.op)
-                    raise ModelError(
-                        f"operand {number} is a vector of sizes, known only when the model runs; it can only decide a shape", where=where
-                    )
-            lowering = self._known[node.op].lowering
+            lowering = operators()[node.op].lowering
             if isinstance(lowering, HostOnly):
                 self._builder.origin = node.origin
                 raise ModelError(lowering.reason, where=self._builder.place(node.op))
@@ -112,7 +104,8 @@ class Importer:
         for name, array in inputs.constants.items():
             scope.values[name] = self._builder.constant(array, name)
         for name, type_ in inputs.types.items():
-            scope.values[name] = self._builder.input(name, type_)
+            value = self._builder.input(name, type_, inputs.elements.get(name))
+            scope.values[name] = Text(value) if name in inputs.texts else value
         for name, known in inputs.known.items():
             scope.values[name] = self._builder.known(inputs.types[name], known, name)
         self._body(graph.node, scope)
@@ -326,8 +319,3 @@ class Importer:
         self._body(graph.node, inner)
         found = iter(graph.output)
         return [inner.read(next(found).name, where) if name else None for name in node.output]
-
-
-def _is_vector_of_sizes(value: Value) -> bool:
-    """Whether VALUE has no node and is more than one number: one is an argument of the kernel that reads it."""
-    return value.contents is not None and value.contents.size != 1

@@ -49,12 +49,14 @@ class Inputs:
         constants: contents of each input that is bound.
         notes: sentences for the user.
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
+        elements: symbols for the elements of run-time inputs that rules compute with; the host reads those.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
     """
 
     types: Mapping[str, TensorType]
     constants: Mapping[str, np.ndarray]
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
+    elements: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
 

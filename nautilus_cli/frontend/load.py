@@ -12,6 +12,7 @@ from onnx import IR_VERSION, ModelProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
 from nautilus_cli.frontend.declared_sizes import agrees, candidates, narrowed, solved
+from nautilus_cli.frontend.element_values import with_elements, with_ranges
 from nautilus_cli.frontend.equal_dims import joined
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import Importer, import_graph
@@ -23,6 +24,7 @@ from nautilus_cli.ir.dims import UndecidedError, is_symbolic
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.ranges import DimRange, Size
+from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 
 NO_SHAPES: Mapping[str, Sequence[Size]] = {}
 NO_BINDINGS: Mapping[str, str] = {}
@@ -96,6 +98,8 @@ def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights:
     """Import the graph; where inputs decide shapes that the model declares, with what the declarations say of those inputs."""
     try:
         return import_graph(model, inputs, external, weights, size_bytes)
+    except RangeError:
+        raise
     except ModelError as error:
         known = candidates(inputs)
         if not known:
@@ -130,6 +134,11 @@ def _with_equal_dims(
     while True:
         try:
             return inputs, imported(model, inputs, external, weights, size_bytes), tuple(notes)
+        except (UnknownContentsError, RangeError) as refusal:
+            known = with_elements(inputs, refusal) if isinstance(refusal, UnknownContentsError) else with_ranges(inputs, refusal)
+            if known is None:
+                raise
+            inputs = known
         except UndecidedError as error:
             found = joined(inputs, error)
             if found is None:

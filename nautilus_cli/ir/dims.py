@@ -13,9 +13,10 @@ from __future__ import annotations
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
+from math import ceil, floor, gcd, isfinite
 from typing import TYPE_CHECKING
 
 from nautilus_cli.errors import ModelError
@@ -288,7 +289,8 @@ class Symbolic(_Integer):
             return kept.get((), 0)
         made = object.__new__(Symbolic)
         made.terms = tuple(sorted(kept.items(), key=lambda term: _text(term[0])))
-        made._hash = hash(made.terms)
+        # Odd numbers: -1 and -2 have one hash, and expressions of which nobody knows whether they are equal must not meet in a table.
+        made._hash = hash(tuple((monomial, 2 * coefficient + 1) for monomial, coefficient in made.terms))
         made.low, made.high = _bounds(made.terms)
         return made
 
@@ -477,7 +479,30 @@ def indicator(value: int, *, is_zero: bool) -> int:
 
 def rounded(value: Float, manner: str, low: int, high: int, name: str) -> int:
     """Return a number that the host works out from elements of float inputs, as an integer: see `Rounded`."""
+    known = _float(value)
+    if known is not None and isfinite(known):
+        return {"floor": floor, "ceil": ceil, "even": round}[manner](known)
     return Symbolic.of({((Rounded(value, manner, low, high, name), 1),): 1})
+
+
+def _float(value: Float) -> float | None:
+    """Return a number of double precision, None where it depends on a run or is none."""
+    if not isinstance(value, FloatOperation):
+        return None if isinstance(value, FloatElement | Symbolic) else float(value)
+    left, right = _float(value.left), _float(value.right)
+    if left is None or right is None or (value.function == "divide" and right == 0):
+        return None
+    match value.function:
+        case "add":
+            return left + right
+        case "subtract":
+            return left - right
+        case "multiply":
+            return left * right
+        case "divide":
+            return left / right
+        case _:
+            return c_float(left).value
 
 
 def named(name: str, value: int) -> int:
@@ -525,18 +550,25 @@ def same(left: object, right: object) -> bool:
 
 
 def divides(divisor: int, value: int) -> bool:
-    """Whether VALUE is a multiple of DIVISOR whatever the dimensions are."""
+    """Whether VALUE is a multiple of DIVISOR whatever the dimensions are; of one that may be 0, for all others and 0 itself."""
+    if isinstance(divisor, Symbolic) and divisor.low <= 0:
+        return exact_divmod(value, divisor) is not None
     return same(value % divisor, 0)
 
 
 def exact_divmod(dividend: int, divisor: int) -> tuple[int, int] | None:
-    """Return quotient and remainder where both are polynomials, the remainder proven to lie in [0, DIVISOR); None where they are not."""
+    """Return quotient and remainder where both are polynomials, the remainder proven to lie in [0, DIVISOR); None where they are not.
+
+    By a divisor that may be 0, what it divides without a remainder: that is right where it is 0, too.
+    """
     if not isinstance(divisor, Symbolic):
         quotient = dividend // divisor
-        rest = dividend - divisor * quotient
-        return None if _has_new_quotient(quotient, dividend) else (quotient, rest)
-    found = _polynomial_quotient(dividend, divisor) if divisor.low > 0 else None
-    return None if found is None else (found, dividend - found * divisor)
+        return None if _has_new_quotient(quotient, dividend) else (quotient, dividend - divisor * quotient)
+    found = _polynomial_quotient(dividend, divisor)
+    if found is None:
+        return None
+    rest = dividend - found * divisor
+    return None if divisor.low <= 0 and not same(rest, 0) else (found, rest)
 
 
 def maximum(first: int, *others: int) -> int:
@@ -839,7 +871,10 @@ def _quotient(dividend: int, divisor: int) -> int:
     if lower(divisor) <= 0:
         if same(divisor, 0):
             raise ZeroDivisionError("integer division or modulo by zero")
-        raise UndecidedError(divisor, "equals", 0)
+        exact = exact_divmod(dividend, divisor) if lower(divisor) == 0 else None
+        if exact is None:
+            raise UndecidedError(divisor, "equals", 0)
+        return exact[0]  # what it is for all others; by 0 nothing is divided
     if not isinstance(divisor, Symbolic):
         return _quotient_by_number(dividend, divisor)
     found = _polynomial_quotient(dividend, divisor)

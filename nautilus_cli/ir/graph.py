@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import TensorType
 
 
@@ -67,11 +68,18 @@ class Graph:
     Attributes:
         inputs: (name, value) of each run-time input, in ONNX order.
         outputs: (name, value) of each output, in ONNX order; a value may be an input or a constant, or appear twice.
+        nodes: in topological order.
+        texts: names of the inputs and outputs that are strings, whose code points their values hold.
+        requirements: what a run makes sure of first.
+        counts: (name, value) of each count (`dims.Count`): the int64 scalar that holds it while the graph runs.
     """
 
     inputs: tuple[tuple[str, Value], ...]
     outputs: tuple[tuple[str, Value], ...]
     nodes: tuple[Node, ...]
+    texts: frozenset[str] = frozenset()
+    requirements: tuple[Requirement, ...] = ()
+    counts: tuple[tuple[str, Value], ...] = ()
 
     def producers(self) -> dict[Value, Node]:
         """Map each computed value to its node."""
@@ -86,8 +94,8 @@ class Graph:
         return users
 
     def output_values(self) -> frozenset[Value]:
-        """The values that leave the graph."""
-        return frozenset(v for _, v in self.outputs)
+        """The values that leave the graph: outputs, and counts, which the library reads."""
+        return frozenset(v for _, v in (*self.outputs, *self.counts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.ir.dims import divides, exact_divmod, is_symbolic, lower, maximum, minimum, same, upper
+from nautilus_cli.ir.indicators import equal
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,7 @@ def broadcast(shape: Sequence[int], target: Sequence[int]) -> IndexMap:
     """Return the map of numpy broadcasting: from the coordinates of TARGET to the linear index of the operand of SHAPE."""
     padded = (1,) * (len(target) - len(shape)) + tuple(shape)
     strides = row_major(padded)
-    return from_strides(target, [s if same(p, t) else 0 for p, t, s in zip(padded, target, strides, strict=True)])
+    return from_strides(target, [s if same(p, t) else s * (1 - equal(p, 1)) for p, t, s in zip(padded, target, strides, strict=True)])
 
 
 def sliced(shape: Sequence[int], starts: Sequence[int], steps: Sequence[int], extents: Sequence[int]) -> IndexMap:

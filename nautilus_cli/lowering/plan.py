@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 from nautilus_cli.lowering.program import Step, Word
@@ -41,12 +42,14 @@ class Port:
         dtype: element type.
         shape: static shape.
         shared: the memory that it has in common with another port; None where it has its own.
+        counted: (dimension, word of the arena) where a kernel gives how large it is: an int64 among those at the arena's front.
     """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     shared: Shared | None = None
+    counted: tuple[tuple[int, int], ...] = ()
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
@@ -144,6 +147,7 @@ class Plan:
         arena_bytes: size of the workspace.
         weights: in order of offset.
         weight_bytes: size of the weights section.
+        checks: what the host makes sure of before it launches anything.
         steps: which launches run, and when; empty where all do, one after another.
         slots: how many addresses move while it runs.
     """
@@ -157,5 +161,7 @@ class Plan:
     arena_bytes: int
     weights: tuple[Weight, ...]
     weight_bytes: int
+
+    checks: tuple[Requirement, ...] = ()
     steps: tuple[Step, ...] = ()
     slots: int = 0

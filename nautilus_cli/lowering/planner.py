@@ -10,11 +10,14 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError
+from nautilus_cli.ir.counts import ceiling, counts_in
 from nautilus_cli.ir.dims import is_symbolic, lower, maximum, same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.ir.types import UCS4
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering import (
+    compaction,
     cache_write,
     conv,
     conv_transpose,
@@ -34,6 +37,7 @@ from nautilus_cli.lowering import (
     top_k,
 )
 from nautilus_cli.lowering.choice import Chosen, chosen
+from nautilus_cli.lowering.counts import CountTable
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
@@ -47,6 +51,7 @@ from nautilus_cli.passes.alias_caches import cache_pairs
 from nautilus_cli.targets.base import Target
 
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
+    "compaction": compaction.lower,
     "cache_write": cache_write.lower,
     "conv": conv.lower,
     "conv_transpose": conv_transpose.lower,
@@ -102,10 +107,18 @@ def plan_each(
         found, begins = rebased(_lower(group, fp32_mode))
         lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
     entries, weight_bytes = weights.layout()
-    buffers, arena_bytes = _buffers(fused, lowered)
-    places = _Places(fused, buffers, weights)
-    words = tuple((*map(places.word, one.referents, one.begins), *map(_size_word, one.lowered.scalars)) for one in lowered)
+    table = CountTable(
+        fused.graph.counts,
+        [one.group.outputs for one in lowered],
+        [one.lowered.scalars for one in lowered],
+        [dim for _, value in fused.graph.outputs for dim in value.type.static],
+    )
+    lowered = _with_sizes(lowered, table)
+    buffers, arena_bytes = _buffers(fused, lowered, table)
+    places = _Places(fused, buffers, weights, table)
+    words = tuple((*map(places.word, one.referents, one.begins), *map(places.size_word, one.lowered.scalars)) for one in lowered)
     inputs, outputs = ports(fused.graph)
+    outputs = tuple(replace(port, counted=table.dims(port.shape)) for port in outputs)
     plans = []
     for target, choose in targets:
         kernels, numbers = _kernels(lowered, target, RangedChoice(choose, points))
@@ -123,6 +136,7 @@ def plan_each(
                 arena_bytes=arena_bytes,
                 weights=entries,
                 weight_bytes=weight_bytes,
+                checks=fused.graph.requirements,
             )
         )
     return tuple(plans)
@@ -130,9 +144,7 @@ def plan_each(
 
 def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """Return the inputs and the outputs of the library; a cache that is one buffer is an input and an output in the same memory."""
-    inputs, outputs = (
-        [Port(name=name, dtype=v.type.dtype, shape=v.type.static) for name, v in found] for found in (graph.inputs, graph.outputs)
-    )
+    inputs, outputs = ([_port(name, v, graph.texts) for name, v in found] for found in (graph.inputs, graph.outputs))
     for pair in cache_pairs(graph):
         for side, number, other, extent in (
             (inputs, pair.input, pair.output, pair.length),
@@ -142,6 +154,10 @@ def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
             shape = (*port.shape[: pair.axis], extent, *port.shape[pair.axis + 1 :])
             side[number] = replace(port, shape=shape, shared=Shared(port=other, axis=pair.axis, capacity=pair.capacity))
     return tuple(inputs), tuple(outputs)
+
+
+def _port(name: str, value: Value, texts: frozenset[str]) -> Port:
+    return Port(name=name, dtype=UCS4 if name in texts else value.type.dtype, shape=value.type.static)
 
 
 def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple[Group, NautilusError]]:
@@ -171,6 +187,15 @@ class _LoweredGroup:
     lowered: Lowered
     referents: tuple[Referent, ...]
     begins: tuple[int, ...]
+
+
+def _with_sizes(lowered: Sequence[_LoweredGroup], table: CountTable) -> list[_LoweredGroup]:
+    """Return the kernels with those between them that work out sizes."""
+    behind: dict[int, list[_LoweredGroup]] = {}
+    for step in table.steps:
+        referents = tuple(step.lowered.slots.referents)
+        behind.setdefault(step.behind, []).append(_LoweredGroup(step.group, step.lowered, referents, (0,) * len(referents)))
+    return [one for number, kernel in enumerate(lowered) for one in (kernel, *behind.get(number, ()))]
 
 
 def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -> tuple[tuple[Kernel, ...], list[int]]:
@@ -205,8 +230,11 @@ def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -
 
 
 def _launchable(geometry: Geometry) -> Geometry:
-    """Return a geometry of a block at least: one without work does nothing, while a launch of none is an error."""
-    x, y, z = (blocks if lower(blocks) > 0 else maximum(1, blocks) for blocks in geometry.grid)
+    """Return a geometry of a block at least: one without work does nothing, while a launch of none is an error.
+
+    Where only the device will know how many blocks have work, there are as many as can have.
+    """
+    x, y, z = (blocks if lower(blocks) > 0 else maximum(1, blocks) for blocks in map(ceiling, geometry.grid))
     return geometry if same((x, y, z), geometry.grid) else replace(geometry, grid=(x, y, z))
 
 
@@ -229,16 +257,14 @@ def _lower(group: Group, fp32_mode: str = "ffma") -> Lowered:
         raise
 
 
-def _size_word(size: int) -> Word:
-    return Word(kind="integer", value=size)
-
-
 def _origin(group: Group) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for node in group.nodes for name in node.origin))
 
 
 def _note(group: Group) -> str:
-    """Say why a kernel that computes nothing is there."""
+    """Say why a kernel that computes no node is there."""
+    if not group.nodes:
+        return "sizes"
     moves_only = all(is_movement(node) or node.op == COPY.name for node in group.nodes)
     return "copy" if group.kind == "pointwise" and moves_only else ""
 
@@ -289,24 +315,25 @@ class WeightPool:
         return self._offsets[id(weight)]
 
 
-def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup]) -> tuple[dict[Value, Buffer], int]:
-    """Place every stored value that is neither an input nor an output in the arena."""
+def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup], table: CountTable) -> tuple[dict[Value, Buffer], int]:
+    """Place every stored value that is neither an input nor an output in the arena, behind the numbers of TABLE."""
     outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for number, one in enumerate(lowered):
         for referent in one.referents:
-            if isinstance(referent, Value) and referent not in outside:
+            if isinstance(referent, Value) and referent not in outside and not table.holds(referent):
                 first.setdefault(referent, number)
                 last[referent] = number
-    intervals = [Interval(bytes=v.type.bytes, first=first[v], last=last[v]) for v in first]
+    intervals = [Interval(bytes=ceiling(v.type.bytes), first=first[v], last=last[v]) for v in first]
     is_static = not any(is_symbolic(interval.bytes) for interval in intervals)
     offsets, total = (place if is_static else stack)(intervals, ALIGNMENT_BYTES)
+    begin = -(-table.bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     buffers = {
-        v: Buffer(offset=offset, bytes=i.bytes, first=i.first, last=i.last, tensor=v.tensor)
+        v: Buffer(offset=begin + offset, bytes=i.bytes, first=i.first, last=i.last, tensor=v.tensor)
         for v, i, offset in zip(first, intervals, offsets, strict=True)
     }
-    return buffers, total
+    return buffers, begin + total
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +343,11 @@ class _Places:
     fused: FusedGraph
     buffers: Mapping[Value, Buffer]
     weights: WeightPool
+    table: CountTable
+
+    def size_word(self, size: int) -> Word:
+        """Return the argument word of a size, or where the kernel finds it."""
+        return Word(kind="arena", value=self.table.size_offset(size)) if counts_in(size) else Word(kind="integer", value=size)
 
     def word(self, referent: Referent, begin: int) -> Word:
         """Return the argument word that points so many bytes into a referent."""
@@ -323,6 +355,8 @@ class _Places:
             return Word(kind="status")
         if isinstance(referent, PackedWeight):
             return Word(kind="weights", value=self.weights.offset(referent) + begin)
+        if self.table.holds(referent):
+            return Word(kind="arena", value=self.table.offset(referent) + begin)
         for kind, found in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
             for index, (_, value) in enumerate(found):
                 if value is referent:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
-from nautilus_cli.ir.dims import is_symbolic, lower, upper
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import UndecidedError, count, is_symbolic, lower, symbols, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
-from nautilus_cli.ops.contents import as_constant, contents, readable
+from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
+from nautilus_cli.ops.operands import Cut, RangeError, UnknownContentsError, allowed, shortened
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
 
@@ -27,6 +30,8 @@ MAX_RANK = 64
 
 DEFAULT_FOLD_BYTES = 512 << 20
 """Enough for every mask and table that exporters spell out in nodes; it bounds what a hostile model of a few bytes can cost."""
+
+NO_SOURCES: Mapping[str, Value] = {}
 
 Wanted = str | bool | None
 """What is asked of a result: the ONNX tensor that it equals, None where it equals none, False where it is not wanted."""
@@ -44,10 +49,16 @@ class GraphBuilder:
         nodes: what was appended so far.
         origin: ONNX nodes that the next nodes come from.
         most_bytes: that a tensor may take.
+        requirements: what a run makes sure of.
     """
 
     def __init__(
-        self, *, known: Mapping[str, Operator] | None = None, origin: tuple[str, ...] = (), fold_bytes: int = DEFAULT_FOLD_BYTES
+        self,
+        *,
+        known: Mapping[str, Operator] | None = None,
+        origin: tuple[str, ...] = (),
+        fold_bytes: int = DEFAULT_FOLD_BYTES,
+        sources: Mapping[str, Value] = NO_SOURCES,
     ) -> None:
         """Start an empty graph.
 
@@ -55,6 +66,7 @@ class GraphBuilder:
             known: operators by name; None for the registry.
             origin: ONNX nodes that the first nodes come from.
             fold_bytes: how much memory all constants that folding makes may take together; 0 folds nothing but empty tensors.
+            sources: run-time inputs by name, where the nodes will be part of a graph that has them already.
         """
         self.nodes: list[Node] = []
         self.origin = origin
@@ -63,12 +75,22 @@ class GraphBuilder:
         self._fold_work = MAX_FOLD_WORK + 4 * fold_bytes
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
+        self._sources = sources
+        self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
+        self.requirements: list[Requirement] = []
+        self._counts: list[tuple[str, Value]] = []
 
-    def input(self, name: str, type_: TensorType) -> Value:
-        """Declare a run-time input."""
+    def input(self, name: str, type_: TensorType, elements: np.ndarray | None = None) -> Value:
+        """Declare a run-time input; ELEMENTS are symbols for its elements, in an array of objects, where rules may compute with them."""
         value = Value(check_size(type_, f"input {name!r}"), tensor=name)
         self._inputs.append((name, value))
+        if elements is not None:
+            self._read[value] = elements
         return value
+
+    def source(self, name: str) -> Value:
+        """Return a run-time input of the graph, whose elements are expressions' atoms: a kernel reads them as data."""
+        return self._sources[name] if name in self._sources else self.inputs()[name]
 
     def inputs(self) -> dict[str, Value]:
         """Return the run-time inputs so far by name."""
@@ -82,6 +104,21 @@ class GraphBuilder:
     def sizes(self, sizes: Sequence[int]) -> Value:
         """Return a vector of int64 sizes, of which some may be known by name and range alone."""
         return self.known(TensorType(I64, (len(sizes),)), np.array(list(sizes), dtype=object))
+
+    def count(self, name: str, bound: int) -> int:
+        """Return a size from 0 to BOUND that a kernel will give; `holds` says in which value. NAME is made one of its own."""
+        taken = {taken for taken, _ in self._counts}
+        own = next(one for one in (name, *(f"{name}'{number}" for number in range(2, len(taken) + 3))) if one not in taken)
+        size = count(own, bound)
+        if is_symbolic(size):
+            self._counts.append((own, Value(TensorType(I64, ()))))
+        return size
+
+    def holds(self, size: int, value: Value) -> None:
+        """Say that VALUE, an int64 scalar that a node computes, is what `count` returned as SIZE; a number needs none."""
+        for symbol in symbols(size):
+            place = [name for name, _ in self._counts].index(symbol.name)
+            self._counts[place] = (symbol.name, value)
 
     def constant(self, array: np.ndarray, tensor: str | None = None) -> Value:
         """Return a constant value; TENSOR is the ONNX tensor that it equals."""
@@ -116,11 +153,13 @@ class GraphBuilder:
         operator = self.operator(op)
         attrs = self.attributes(operator, attrs, overrides)
         inputs = tuple(inputs)
-        types = self.infer(operator, attrs, inputs, len(outputs))
+        seen = tuple(map(self._seen, inputs))
+        types = self.infer(operator, attrs, seen, len(outputs))
         constants = self._fold(operator, attrs, inputs, types)
+        found = None
         if constants is None:
-            found = self._contents(operator, attrs, inputs, types)
-            if found is not None:
+            found = self._contents(operator, attrs, seen, types)
+            if found is not None and not self._is_computed(inputs):
                 return tuple(
                     None if tensor is False else self.known(type_, array, tensor or None)  # type: ignore[arg-type]
                     for tensor, type_, array in zip(outputs, types, found, strict=True)
@@ -130,8 +169,21 @@ class GraphBuilder:
             for number, (tensor, type_) in enumerate(zip(outputs, types, strict=True))
         )
         if constants is None:
-            self.nodes.append(Node(op, inputs, results, attrs, self.origin))
+            self.nodes.append(Node(op, self._operands(op, inputs), results, attrs, self.origin))
+            self._read |= {value: array for value, array in zip(results, found or (), strict=False) if value is not None}
         return results
+
+    def _seen(self, value: Value | None) -> Value | None:
+        """Return a value with what is known of its contents, though a node or the caller gives it."""
+        return Value(value.type, value.tensor, contents=self._read[value]) if value is not None and value in self._read else value
+
+    def _is_computed(self, inputs: Sequence[Value | None]) -> bool:
+        """Whether operands are data as well: inputs, or computed of them, and constants."""
+        return any(v in self._read for v in inputs) and all(v is None or v in self._read or v.constant is not None for v in inputs)
+
+    def _operands(self, op: str, inputs: Sequence[Value | None]) -> tuple[Value | None, ...]:
+        """Return the operands of a node: one of which the operator only asks what it holds is no tensor that is read."""
+        return tuple(self._seen(v) if number in READERS.get(op, ()) else v for number, v in enumerate(inputs))
 
     def _contents(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
@@ -157,10 +209,50 @@ class GraphBuilder:
         """Return the types of the results, checked for number and size."""
         place = self.place(operator.name)
         with ErrorPlace(place):
-            types = infer_types(operator, attrs, inputs, outputs)
+            types = self._inferred(operator, attrs, inputs, outputs)
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
+        with ErrorPlace(place):
+            _refuse_ranges(shortened(types[:outputs]))
         return tuple(check_size(type_, place, self.most_bytes) for type_ in types[:outputs])
+
+    def _inferred(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
+        """Apply the shape rule; raises RangeError where it takes fewer values of elements of inputs than there are."""
+        types = tuple(None if v is None else v.type for v in inputs)
+        constants = tuple(readable(operator.name, i, v) for i, v in enumerate(inputs))
+        inference = Inference(attrs, types, constants, outputs)
+        try:
+            found = operator.infer(inference)
+        except UnknownContentsError as error:
+            error.inputs = self._inputs_behind(inputs[error.index])
+            raise
+        except UndecidedError:
+
+            def ask(cuts: Mapping[str, int]) -> None:
+                bound = tuple(None if t is None else TensorType(t.dtype, bind(t.static, cuts)) for t in types)
+                operator.infer(Inference(attrs, bound, tuple(bound_contents(c, cuts) for c in constants), outputs))
+
+            _refuse_ranges(allowed(ask))
+            raise
+        place = self.place(operator.name)
+        self.requirements += [replace(one, text=f"{place}: {one.text}") for one in inference.requirements]
+        return found
+
+    def _inputs_behind(self, value: Value | None) -> tuple[str, ...]:
+        """Return the names of the inputs of which VALUE is computed."""
+        producers = {v: node for node in self.nodes for v in node.results()}
+        names = {v: name for name, v in self._inputs}
+        found: dict[str, None] = {}
+        waiting, met = [value], {value}
+        while waiting:
+            one = waiting.pop()
+            if one in names:
+                found[names[one]] = None
+            for operand in producers[one].operands() if one in producers else ():
+                if operand not in met:
+                    met.add(operand)
+                    waiting.append(operand)
+        return tuple(found)
 
     def _fold(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
@@ -189,7 +281,15 @@ class GraphBuilder:
 
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""
-        return Graph(tuple(self._inputs), tuple(outputs), tuple(self.nodes))
+        return Graph(
+            tuple(self._inputs), tuple(outputs), tuple(self.nodes), counts=tuple(self._counts), requirements=tuple(self.requirements)
+        )
+
+
+def _refuse_ranges(cuts: Mapping[str, Cut]) -> None:
+    """Ask for the ranges of CUTS, if there are any."""
+    if cuts:
+        raise RangeError({name: (cut.low, cut.high) for name, cut in cuts.items()})
 
 
 def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None], outputs: int) -> tuple[TensorType, ...]:

@@ -10,7 +10,9 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.indicators import from_front
 from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ops.operands import UnknownContentsError
 from nautilus_cli.ops.spec import Inference
 
 T = TypeVar("T")
@@ -92,14 +94,11 @@ def contents(constants: Sequence[np.ndarray | None], index: int, name: str) -> n
     """Return the contents of an operand that decides a shape.
 
     Raises:
-        ModelError: they are not known at compile time.
+        UnknownContentsError: they are not known.
     """
     array = constants[index] if index < len(constants) else None
     if array is None:
-        raise ModelError(
-            f"operand '{name}' decides the result's shape, but its contents are not known at compile time",
-            hint="Where it is a graph input, fix it with --bind NAME=VALUE.",
-        )
+        raise UnknownContentsError(index, name)
     return array
 
 
@@ -151,7 +150,7 @@ def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
     """
     if not -rank <= axis < rank:
         raise ModelError(f"{name} is {axis}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
-    return axis + rank if axis < 0 else axis
+    return from_front(axis, rank)
 
 
 def normal_axes(axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:

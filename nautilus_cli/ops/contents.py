@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.dims import UndecidedError, is_symbolic, lower, maximum, minimum, upper
+from nautilus_cli.ir.dims import FloatElement, FloatOperation, UndecidedError, is_symbolic, lower, maximum, minimum, substitute, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.evaluate import evaluate_operator
@@ -142,9 +142,18 @@ def _dims(value: Value | None) -> tuple[int, ...]:
     return value.type.static
 
 
+def bound_contents(array: np.ndarray | None, sizes: Mapping[str, int]) -> np.ndarray | None:
+    """Return contents with symbols replaced by sizes, or by other expressions; constants as they are."""
+    if array is None or array.dtype != object:
+        return array
+    found = array.copy()
+    found.reshape(-1)[:] = [substitute(value, sizes) for value in array.reshape(-1)]
+    return found
+
+
 def as_constant(array: np.ndarray, dtype: DType) -> np.ndarray | None:
-    """Return contents as an array of numbers, None where one of them is symbolic."""
-    if any(is_symbolic(v) for v in array.reshape(-1)):
+    """Return contents as an array of numbers, None where one of them is known only when the model runs."""
+    if any(is_symbolic(v) or isinstance(v, FloatElement | FloatOperation) for v in array.reshape(-1)):
         return None
     found = array.astype(dtype.numpy)
     found.flags.writeable = False

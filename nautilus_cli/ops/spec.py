@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import lower, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import DType, TensorType
 
 
@@ -27,6 +30,10 @@ class Emitter(Protocol):
 
     def sizes(self, sizes: Sequence[int]) -> Value:
         """Return a vector of int64 sizes, of which some may be known by name and range alone."""
+        ...
+
+    def source(self, name: str) -> Value:
+        """Return a run-time input of the graph, of which an element stands in an expression."""
         ...
 
     def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
@@ -173,12 +180,27 @@ class Inference:
         types: operand types; None for one left out.
         constants: contents of operands known at compile time, None elsewhere.
         outputs: how many results the node has.
+        requirements: what the rule needs of values that only a run knows; see `require`.
     """
 
     attrs: Any
     types: tuple[TensorType | None, ...]
     constants: tuple[np.ndarray | None, ...]
     outputs: int
+    requirements: list[Requirement] = field(default_factory=list)
+
+    def require(self, value: int, low: int, high: int, text: str) -> None:
+        """Let a run make sure that LOW <= VALUE <= HIGH, where that is not known; TEXT says what VALUE is.
+
+        Raises:
+            ModelError: it cannot be so.
+        """
+        if lower(value - low) >= 0 and lower(high - value) >= 0:
+            return
+        if upper(value - low) < 0 or upper(high - value) < 0:
+            wanted = str(low) if same(low, high) else f"{low} to {high}"
+            raise ModelError(f"{text} is {value}, where {wanted} is right")
+        self.requirements.append(Requirement(value=value, low=low, high=high, text=text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ a result is read that its operator's lowering does not give (the indices of MaxP
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import prune, retarget, substitute
@@ -20,19 +22,21 @@ def decompose(graph: Graph) -> Graph:
     while True:
         replaced: dict[Node, tuple[Node, ...]] = {}
         renamed: dict[Value, Value] = {}
+        needed = dict.fromkeys(graph.requirements)
         for node in graph.nodes:
             operator = operators()[node.op]
-            builder = GraphBuilder(origin=node.origin)
+            builder = GraphBuilder(origin=node.origin, sources=dict(graph.inputs))
             results = None
             if isinstance(operator.lowering, Decompose):
                 results = operator.lowering.build(builder, node.attrs, node.inputs)
             elif operator.normalise is not None:
                 results = operator.normalise(builder, node.attrs, node.inputs)
+            needed |= dict.fromkeys(builder.requirements)
             if results is not None and all(v is None for v in node.outputs[len(results) :]):
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:
             return graph
-        graph = prune(substitute(graph, values=renamed, nodes=replaced))
+        graph = replace(prune(substitute(graph, values=renamed, nodes=replaced)), requirements=tuple(needed))
 
 
 def _keep_results(node: Node, nodes: tuple[Node, ...], results: tuple[Value | None, ...], renamed: dict[Value, Value]) -> tuple[Node, ...]:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError, UsageError
-from nautilus_cli.ir.types import ML_DTYPES, dtype_of
+from nautilus_cli.ir.types import ML_DTYPES, U32, UCS4, dtype_of
+from nautilus_cli.numerics.strings import code_points, is_text
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.model import Tensor
 
@@ -143,10 +144,26 @@ def view(array: object, where: str, stream: int) -> View:
     )
 
 
-def dense_host_array(array: object) -> object:
-    """Return ARRAY, or a dense copy of a numpy array that is not dense: a host run copies in any case."""
+def dense_host_array(array: object, tensor: Tensor) -> object:
+    """Return ARRAY, or a dense copy of a numpy array that is not dense: a host run copies in any case. Strings become code points.
+
+    Raises:
+        UsageError: a string is longer than the model takes.
+    """
+    if tensor.type == UCS4 and isinstance(array, np.ndarray) and is_text(array):
+        longest = max(map(len, array.flat), default=0)
+        return code_points(array, longest if tensor.shape[-1] == OPEN else tensor.shape[-1], f"input '{tensor.name}'")
     if isinstance(array, np.ndarray | np.generic):
         return np.asarray(array, order="C")
+    return array
+
+
+def counted(array: Any, shape: Sequence[int]) -> Any:
+    """Return the front of an array that has room for more, in the shape that came out; what is no array of ours as it is."""
+    if isinstance(array, np.ndarray):
+        return array.reshape(-1)[: prod(shape)].reshape(tuple(shape))
+    if hasattr(array, "shrink"):
+        array.shrink(shape)
     return array
 
 
@@ -156,13 +173,17 @@ def check(tensor: Tensor, found: View, where: str) -> None:
     Raises:
         UsageError: its type, shape or layout differs.
     """
-    name = tensor.type.name
+    name = U32.name if tensor.type == UCS4 else tensor.type.name
     if found.type != name and not (name in ML_DTYPES and found.type == tensor.type.bits_type):
-        raise UsageError(f"the element type is {found.type}; the model wants {name}", where=where, hint=f"Convert it to {tensor.dtype}.")
+        raise UsageError(f"the element type is {found.type}; the model wants {name}", where=where, hint=_conversion(tensor))
     if len(found.shape) != len(tensor.shape) or any(d not in (OPEN, size) for size, d in zip(found.shape, tensor.shape, strict=True)):
         raise UsageError(f"the shape is {_shape(found.shape)}; the model wants {_shape(tensor.shape)}", where=where)
     if not found.is_dense:
         raise UsageError("the tensor is not dense in row-major order", where=where, hint="Pass a contiguous copy of it.")
+
+
+def _conversion(tensor: Tensor) -> str:
+    return "Pass an array of strings." if tensor.type == UCS4 else f"Convert it to {tensor.dtype}."
 
 
 def _shape(shape: Sequence[int]) -> str:

@@ -50,6 +50,7 @@ class TensorStruct(Sized):
         ("shared", c_uint32),
         ("axis", c_uint32),
         ("capacity", c_int64),
+        ("read_elements", c_size_t),
     ]
 
 
@@ -90,6 +91,7 @@ class ModelInfoStruct(Sized):
         ("weights_digest", c_char_p),
         ("version", c_char_p),
         ("dimension_count", c_size_t),
+        ("counted_count", c_size_t),
     ]
 
 
@@ -114,14 +116,17 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "nautilus_output": (c_void_p, c_size_t, POINTER(TensorStruct)),
     "nautilus_dimension_describe": (c_void_p, c_size_t, POINTER(DimensionStruct)),
     "nautilus_shapes": (c_void_p, POINTER(POINTER(c_int64)), POINTER(POINTER(c_int64)), POINTER(c_size_t)),
+    "nautilus_shapes_of_values": (c_void_p, POINTER(POINTER(c_int64)), POINTER(c_void_p), POINTER(POINTER(c_int64)), POINTER(c_size_t)),
     "nautilus_model_emulator": (c_void_p, POINTER(EmulatorOptionsStruct)),
     "nautilus_context_create": (c_void_p, POINTER(ContextOptionsStruct), POINTER(c_void_p)),
     "nautilus_context_reshape": (c_void_p, POINTER(POINTER(c_int64))),
+    "nautilus_context_reshape_values": (c_void_p, POINTER(POINTER(c_int64)), POINTER(c_void_p)),
     "nautilus_context_destroy": (c_void_p,),
     "nautilus_run": (c_void_p, POINTER(c_void_p), POINTER(c_void_p), c_void_p),
     "nautilus_synchronize": (c_void_p, c_void_p),
     "nautilus_check": (c_void_p,),
     "nautilus_run_host": (c_void_p, POINTER(c_void_p), POINTER(c_void_p)),
+    "nautilus_output_shapes": (c_void_p, POINTER(POINTER(c_int64)), c_void_p),
     "nautilus_time": (c_void_p, c_size_t, c_size_t, c_size_t, POINTER(c_float)),
     "nautilus_allocate": (c_void_p, c_size_t, POINTER(c_void_p)),
     "nautilus_free": (c_void_p, c_void_p),

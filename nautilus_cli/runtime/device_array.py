@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,11 @@ class DeviceArray:
             shape=self.shape,
             device=self.__dlpack_device__(),
         )
+
+    def shrink(self, shape: Sequence[int]) -> None:
+        """Be the front of the memory, in the shape that came out: a run had room for more."""
+        self.shape = tuple(shape)
+        self.nbytes = prod(self.shape) * self.dtype.itemsize
 
     def synchronize(self) -> None:
         """Wait for the contents; raise what went wrong in the run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from ctypes import memmove
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -12,7 +13,9 @@ import numpy as np
 
 from nautilus_cli.artifact.abi import LaunchMode, Place
 from nautilus_cli.errors import UsageError, nearest
-from nautilus_cli.runtime.arrays import LEGACY_STREAM, OPEN, View, check, dense_host_array, view
+from nautilus_cli.ir.types import UCS4
+from nautilus_cli.numerics.strings import strings
+from nautilus_cli.runtime.arrays import LEGACY_STREAM, OPEN, View, check, counted, dense_host_array, view
 from nautilus_cli.runtime.binding import Binding
 from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.model import Context, Dimension, EmulatorOptions, Model, ModelInfo, Tensor
@@ -127,8 +130,9 @@ class Library:
         Args:
             inputs: input name to tensor, for names that are no Python identifiers, or `stream` or `out`.
             stream: for tensors in device memory: a CUDA stream as a number or as an object of torch or cupy; the legacy default stream
-                if None. A run with host tensors ignores it.
-            out: output name to a tensor to write; outputs not named get new arrays.
+                if None. A run with host tensors ignores it. Where the model computes how large an output is, the call waits for it.
+            out: output name to a tensor to write; outputs not named get new arrays. Where the model computes how large an output is, the
+                tensor has room for the largest, and what is returned of a numpy array is its front, in the shape that came out.
             named: inputs by keyword.
 
         Raises:
@@ -140,7 +144,7 @@ class Library:
         given = self._match({**(inputs or {}), **named}, self.inputs, "input", is_complete=True)
         results = self._match(out or {}, self.outputs, "output", is_complete=False)
         number = _stream(stream)
-        views = {name: view(dense_host_array(array), f"input '{name}'", number) for name, array in given.items()}
+        views = {t.name: view(dense_host_array(given[t.name], t), f"input '{t.name}'", number) for t in self.inputs}
         targets = {name: view(array, f"output '{name}'", number) for name, array in results.items()}
         is_host = self._is_host({**{f"input '{n}'": v for n, v in views.items()}, **{f"output '{n}'": v for n, v in targets.items()}})
         if not is_host and any(t.shared for t in self.inputs):
@@ -153,9 +157,11 @@ class Library:
             check(tensor, views[tensor.name], f"input '{tensor.name}'")
         with self.model.borrow_context() as context:
             shapes = [views[t.name].shape for t in self.inputs]
-            if self.model.dimensions:
-                context.reshape(shapes)
-            sized = self.model.outputs_for(shapes)
+            held = self._values(views, context, number) if self.model.reads_values else []
+            values = [array.ctypes.data for array in held] if held else None
+            if self.model.is_open:
+                context.reshape(shapes, values)
+            sized = self.model.outputs_for(shapes, values)
             for tensor in sized:
                 if tensor.name not in results:
                     made = self._allocate(tensor, context, is_host=is_host, stream=number)
@@ -171,7 +177,26 @@ class Library:
                 for producer in _other_streams(views.values(), number):
                     context.synchronize(producer)
                 context.run(*addresses, number)
-        return {t.name: results[t.name] for t in self.outputs}
+            if self.model.is_counted:
+                found = context.output_shapes([len(t.shape) for t in self.outputs], number)
+                results = {t.name: counted(results[t.name], shape) for t, shape in zip(self.outputs, found, strict=True)}
+        return {t.name: _as_strings(t, results[t.name]) if t.name not in (out or {}) else results[t.name] for t in self.outputs}
+
+    def _values(self, views: Mapping[str, View], context: Context, stream: int) -> list[np.ndarray]:
+        """Return the bytes of what decides shapes, one array an input: of an input that decides none, no bytes."""
+        found = []
+        for tensor in self.inputs:
+            lies = views[tensor.name]
+            array = np.empty(tensor.read_elements * tensor.type.bytes, np.uint8)
+            if array.nbytes and lies.is_host:
+                memmove(array.ctypes.data, lies.address, array.nbytes)
+            elif array.nbytes:
+                for producer in _other_streams([lies], stream):
+                    context.synchronize(producer)
+                self.model.copy(array.ctypes.data, lies.address, array.nbytes, 1, stream)
+                context.synchronize(stream)
+            found.append(array)
+        return found
 
     def _match(self, given: Mapping[str, Any], tensors: Sequence[Tensor], kind: str, *, is_complete: bool) -> dict[str, Any]:
         """Refuse names that the model does not have, and missing ones."""
@@ -246,6 +271,11 @@ def held_targets(path: Path) -> tuple[tuple[str, bool], ...]:
         return tuple((t.name.decode(), bool(t.emulated)) for t in binding.targets())
     finally:
         binding.close()
+
+
+def _as_strings(tensor: Tensor, result: Any) -> Any:
+    """Return a result of code points in host memory as strings, any other as it is."""
+    return strings(result) if tensor.type == UCS4 and isinstance(result, np.ndarray) else result
 
 
 def _check_output(tensor: Tensor, target: View) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from nautilus_cli.artifact.abi import DTYPE_CODES, LaunchMode, Order, Place
 from nautilus_cli.errors import UsageError
-from nautilus_cli.ir.types import DTYPES, DType
+from nautilus_cli.ir.types import DTYPES, UCS4, DType
 from nautilus_cli.runtime.binding import (
     Binding,
     ContextOptionsStruct,
@@ -27,7 +27,7 @@ from nautilus_cli.runtime.binding import (
     TensorStruct,
 )
 
-_DTYPE_OF_CODE = {code: DTYPES[name] for name, code in DTYPE_CODES.items()}
+_DTYPE_OF_CODE = {code: DTYPES.get(name, UCS4) for name, code in DTYPE_CODES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +81,11 @@ class Tensor:
     Attributes:
         name: as in the ONNX model.
         dtype: its numpy type.
-        shape: its shape; -1 where a dimension is open.
+        shape: its shape; -1 where a dimension is open, or computed.
         type: its element type as Nautilus names it.
         bytes: of the dense tensor, at its largest; of all the memory where it is shared.
         shared: the memory that it has in common with another one; None where it has its own.
+        read_elements: of an input: how many elements, from the first on, the host reads, since they decide shapes.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Tensor:
     type: DType
     bytes: int
     shared: SharedMemory | None = None
+    read_elements: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,9 +159,12 @@ class Context:
         self._binding = binding
         self.handle = handle
 
-    def reshape(self, shapes: Sequence[Sequence[int]]) -> None:
-        """Set the shapes of the inputs for the runs to come; raises UsageError where the library was not compiled for them."""
-        self._binding.call("context_reshape", self.handle, _shapes(shapes))
+    def reshape(self, shapes: Sequence[Sequence[int]], values: Sequence[int] | None = None) -> None:
+        """Set the shapes of the inputs for the runs to come; raises UsageError where the library was not compiled for them.
+
+        VALUES are as `Model.outputs_for` takes them.
+        """
+        self._binding.call("context_reshape_values", self.handle, _shapes(shapes), None if values is None else _addresses(values))
 
     def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
         """Enqueue a run with device addresses."""
@@ -168,6 +173,12 @@ class Context:
     def run_host(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Run with host addresses and wait."""
         self._binding.call("run_host", self.handle, _addresses(inputs), _addresses(outputs))
+
+    def output_shapes(self, ranks: Sequence[int], stream: int) -> tuple[tuple[int, ...], ...]:
+        """Wait for the last run, which was enqueued on a stream; return the shapes of its outputs, which have these ranks."""
+        found = _shapes([(0,) * rank for rank in ranks])
+        self._binding.call("output_shapes", self.handle, found, stream)
+        return tuple(tuple(numbers[:rank]) for numbers, rank in zip(found, ranks, strict=False))
 
     def synchronize(self, stream: int) -> None:
         """Wait for a stream; raise what went wrong on the device. Any thread may call it."""
@@ -234,6 +245,8 @@ class Model:
         self.inputs = tuple(self._tensor("input", i) for i in range(info.input_count))
         self.outputs = tuple(self._tensor("output", i) for i in range(info.output_count))
         self.dimensions = tuple(self._dimension(i) for i in range(info.dimension_count))
+        self.is_counted = info.counted_count > 0
+        self.reads_values = any(tensor.read_elements for tensor in self.inputs)
 
     def _tensor(self, kind: str, index: int) -> Tensor:
         tensor = TensorStruct()
@@ -241,23 +254,40 @@ class Model:
         dtype = _DTYPE_OF_CODE[tensor.dtype]
         shape = tuple(tensor.shape[: tensor.rank])
         shared = SharedMemory(port=tensor.shared - 1, axis=tensor.axis, capacity=tensor.capacity) if tensor.shared else None
-        return Tensor(name=tensor.name.decode(), dtype=_numpy_dtype(dtype), shape=shape, type=dtype, bytes=tensor.bytes, shared=shared)
+        return Tensor(
+            name=tensor.name.decode(),
+            dtype=_numpy_dtype(dtype),
+            shape=shape,
+            type=dtype,
+            bytes=tensor.bytes,
+            shared=shared,
+            read_elements=tensor.read_elements,
+        )
 
     def _dimension(self, index: int) -> Dimension:
         found = DimensionStruct()
         self.binding.call("dimension_describe", self.handle, index, byref(found))
         return Dimension(name=found.name.decode(), low=found.low, high=found.high, divisor=found.divisor)
 
-    def outputs_for(self, shapes: Sequence[Sequence[int]]) -> tuple[Tensor, ...]:
-        """Return the outputs as they are for these shapes of the inputs.
+    @property
+    def is_open(self) -> bool:
+        """Whether sizes depend on shapes or values of inputs."""
+        return bool(self.dimensions) or self.reads_values
+
+    def outputs_for(self, shapes: Sequence[Sequence[int]], values: Sequence[int] | None = None) -> tuple[Tensor, ...]:
+        """Return the outputs as they are for these shapes of the inputs; at their largest where the model computes how large they are.
+
+        Args:
+            shapes: of the inputs.
+            values: addresses of the inputs in host memory, where their values decide shapes; others may be 0.
 
         Raises:
             UsageError: the library was not compiled for them.
         """
-        if not self.dimensions:
+        if not self.is_open and not self.is_counted:
             return self.outputs
         found = _shapes([t.shape for t in self.outputs])
-        self.binding.call("shapes", self.handle, _shapes(shapes), found, None)
+        self.binding.call("shapes_of_values", self.handle, _shapes(shapes), None if values is None else _addresses(values), found, None)
         sized = []
         for tensor, numbers in zip(self.outputs, found, strict=False):
             shape = tuple(numbers[: len(tensor.shape)])
@@ -265,14 +295,16 @@ class Model:
             sized.append(replace(tensor, shape=shape, bytes=prod(stored) * tensor.type.bytes))
         return tuple(sized)
 
-    def workspace_bytes_for(self, shapes: Sequence[Sequence[int]]) -> int:
+    def workspace_bytes_for(self, shapes: Sequence[Sequence[int]], values: Sequence[int] | None = None) -> int:
         """Return the device memory that one context needs beside inputs and outputs for these shapes of the inputs.
 
         Raises:
             UsageError: the library was not compiled for them.
         """
         size = c_size_t()
-        self.binding.call("shapes", self.handle, _shapes(shapes), None, byref(size))
+        self.binding.call(
+            "shapes_of_values", self.handle, _shapes(shapes), None if values is None else _addresses(values), None, byref(size)
+        )
         return size.value
 
     def create_context(

@@ -12,7 +12,7 @@ import numpy as np
 
 from nautilus_cli.artifact.abi import LaunchMode
 from nautilus_cli.errors import UsageError
-from nautilus_cli.runtime.arrays import check, dense_host_array, view
+from nautilus_cli.runtime.arrays import check, counted, dense_host_array, view
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.shared_memory import HostMemory
 
@@ -69,21 +69,25 @@ class Session:
         for tensor in self.library.inputs:
             if tensor.name not in inputs:
                 raise UsageError(f"missing input '{tensor.name}'", where=str(self.library.path))
-            found = view(dense_host_array(inputs[tensor.name]), f"input '{tensor.name}'", 0)
+            found = view(dense_host_array(inputs[tensor.name], tensor), f"input '{tensor.name}'", 0)
             check(tensor, found, f"input '{tensor.name}'")
             addresses.append(found.address)
             views[tensor.name] = found
             shapes.append(found.shape)
-        if self.library.dimensions:
-            self._context.reshape(shapes)
-        sized, memory = self.library.model.outputs_for(shapes), HostMemory(self.library.inputs, views)
+        values = addresses if self.library.model.reads_values else None
+        if self.library.model.is_open:
+            self._context.reshape(shapes, values)
+        sized, memory = self.library.model.outputs_for(shapes, values), HostMemory(self.library.inputs, views)
         results = {t.name: np.empty(t.shape, t.dtype) if t.shared is None else memory.rows(t) for t in sized}
         addresses = memory.inputs(addresses)
         places = memory.outputs(sized, [array.ctypes.data for array in results.values()])
 
         def run(_: object = (views, memory)) -> dict[str, np.ndarray]:  # the default keeps the inputs as long as the function lives
             self._context.run_host(addresses, places)
-            return results
+            if not self.library.model.is_counted:
+                return results
+            found = self._context.output_shapes([array.ndim for array in results.values()], 0)
+            return {name: counted(array, shape) for (name, array), shape in zip(results.items(), found, strict=True)}
 
         return run
 

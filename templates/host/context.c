@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts.h"
 #include "error.h"
 #include "program.h"
 #include "structs.h"
+#include "values.h"
 
 /* Alignment of the device buffers of host runs, as cuMemAlloc has. */
 enum { STAGING_ALIGNMENT = 256 };
@@ -176,7 +178,7 @@ static nautilus_status fill_arguments(nautilus_context *context) {
     next += block_words(context, i);
     for (uint32_t j = 0; j < model->launches[i].word_count; j++)
       context_words(context, i)[j] = context_word(context, (size_t)model->launches[i].word_first + j);
-    if (!model->moves[i])
+    if (!model->moves[i] && context->shapes.is_set)
       TRY(context_encode(context, i));
   }
   context->argument_first[model->launch_count] = next;
@@ -196,11 +198,39 @@ cu_kernel_node_params context_parameters(const nautilus_context *context, size_t
   return parameters;
 }
 
+/* Memory for what the host reads of inputs, and for their shapes meanwhile. */
+static nautilus_status allocate_values(nautilus_context *context) {
+  const struct payload *payload = &context->model->payload;
+  size_t count = payload->header->input_count, dims = 0;
+  context->reads_values = shapes_read_values(context->model);
+  if (!context->reads_values)
+    return NAUTILUS_OK;
+  for (size_t i = 0; i < count; i++)
+    dims += payload->ports[i].rank;
+  context->input_dims = calloc(dims + 1, sizeof *context->input_dims);
+  context->input_shapes = calloc(count + 1, sizeof *context->input_shapes);
+  context->values = calloc(count + 1, sizeof *context->values);
+  int is_enough = context->input_dims != NULL && context->input_shapes != NULL && context->values != NULL;
+  dims = 0;
+  for (size_t i = 0; is_enough && i < count; i++) {
+    const struct payload_port *port = &payload->ports[i];
+    size_t elements = shapes_read_elements(context->model, i);
+    context->input_shapes[i] = context->input_dims + dims;
+    memcpy(context->input_shapes[i], context->shapes.dims + port->dim_first, port->rank * sizeof *context->input_dims);
+    dims += port->rank;
+    if (elements > 0 && (context->values[i] = calloc(elements, values_element_bytes((nautilus_dtype)port->dtype))) == NULL)
+      is_enough = 0;
+  }
+  return is_enough ? NAUTILUS_OK : error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+}
+
 static nautilus_status build(nautilus_context *context, const nautilus_context_options *options) {
   const struct driver *driver = &context->model->place.driver;
   TRY(allocate_tables(context));
+  TRY(counts_create(context));
   TRY(shapes_create(context->model, &context->shapes));
   TRY(shapes_create(context->model, &context->next));
+  TRY(allocate_values(context));
   TRY_DRIVER(driver, cuStreamCreate(&context->stream, CU_STREAM_FLAG_NON_BLOCKING), "creating a stream");
   TRY(take_workspace(context, options));
   TRY(allocate_flag(context));
@@ -245,6 +275,12 @@ static void dispose(nautilus_context *context) {
   }
   shapes_destroy(&context->shapes);
   shapes_destroy(&context->next);
+  counts_destroy(context);
+  for (size_t i = 0; context->values != NULL && i < context->model->payload.header->input_count; i++)
+    free(context->values[i]);
+  free(context->values);
+  free(context->input_shapes);
+  free(context->input_dims);
   free(context->arguments);
   free(context->argument_first);
   free(context->bound);
@@ -328,27 +364,49 @@ static nautilus_status grow(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs) {
+nautilus_status context_take(nautilus_context *context, const int64_t *const *inputs, const void *const *values) {
+  const struct payload *payload = &context->model->payload;
+  TRY(shapes_work_out(context->model, inputs, values, &context->next));
+  if (context->shapes.is_set && memcmp(context->next.sizes, context->shapes.sizes, payload->size_count * sizeof *context->next.sizes) == 0)
+    return NAUTILUS_OK;
+  TRY(grow(context));
+  struct shapes old = context->shapes;
+  context->shapes = context->next;
+  context->next = old;
+  if (context->staging_block != 0)
+    place_staging(context);
+  nautilus_status status = fill_arguments(context);
+  if (context->buckets != NULL)
+    buckets_select(context);
+  return status;
+}
+
+/* Keeps the shapes of the inputs until a run reads the values. */
+static nautilus_status keep_shapes(nautilus_context *context, const int64_t *const *inputs) {
+  const struct payload *payload = &context->model->payload;
+  TRY(shapes_check_inputs(context->model, inputs, &context->next));
+  for (size_t i = 0; i < payload->header->input_count; i++)
+    if (payload->ports[i].rank > 0)
+      memcpy(context->input_shapes[i], inputs[i], payload->ports[i].rank * sizeof *context->input_dims);
+  context->reads_values = 1;
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_context_reshape_values(nautilus_context *context, const int64_t *const *inputs, const void *const *values) {
   if (context == NULL || (inputs == NULL && context->model->payload.header->input_count > 0))
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_context_reshape: the context or the shapes of the inputs are NULL");
-  const struct payload *payload = &context->model->payload;
-  TRY(shapes_work_out(context->model, inputs, &context->next));
-  if (memcmp(context->next.symbols, context->shapes.symbols, payload->symbol_count * sizeof *context->next.symbols) == 0)
-    return NAUTILUS_OK;
+  if (context->values != NULL && values == NULL)
+    return keep_shapes(context, inputs);
   TRY(model_enter(context->model));
-  nautilus_status status = grow(context);
-  if (status == NAUTILUS_OK) {
-    struct shapes old = context->shapes;
-    context->shapes = context->next;
-    context->next = old;
-    if (context->staging_block != 0)
-      place_staging(context);
-    status = fill_arguments(context);
-    if (context->buckets != NULL)
-      buckets_select(context);
-  }
+  nautilus_status status = context_take(context, inputs, values);
+  if (status == NAUTILUS_OK)
+    context->reads_values = 0;
   model_leave(context->model);
   return status;
+}
+
+nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs) {
+  return nautilus_context_reshape_values(context, inputs, NULL);
 }
 
 nautilus_status nautilus_context_destroy(nautilus_context *context) {

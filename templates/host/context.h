@@ -10,6 +10,10 @@ struct nautilus_context {
   cu_stream stream; /* its own */
   struct shapes shapes; /* of the runs to come */
   struct shapes next;   /* where those of the next change are worked out */
+  int64_t *input_dims;  /* where the host reads values of inputs: the shapes of the inputs of the runs to come, one behind another */
+  int64_t **input_shapes; /* where that of each begins */
+  void **values;        /* where it keeps what it reads of each; NULL where it reads nothing */
+  int reads_values;     /* whether each run reads them; 0 where the caller gave them */
   cu_pointer workspace;
   size_t workspace_bytes;
   int owns_workspace;
@@ -27,6 +31,11 @@ struct nautilus_context {
   uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
   size_t stale_count;
   uint8_t *is_stale;
+
+  int64_t *counts;      /* numbers that kernels gave, as they were read last: the first words of the workspace */
+  size_t count_words;   /* how many of them are read */
+  int64_t *count_dims;  /* room for the dimensions of a port */
+  int counts_are_read;  /* they are those of the last run */
 
   struct replay replay;   /* where all shapes are fixed */
   struct bucket *buckets; /* where some are open: BUCKETS of them */
@@ -61,6 +70,9 @@ nautilus_status context_launch(nautilus_context *context, cu_stream stream);
 
 /* Launches COUNT kernels from FIRST on, one by one. */
 nautilus_status context_launch_each(nautilus_context *context, cu_stream stream, size_t first, size_t count);
+
+/* Takes the shapes of the inputs, and what the host reads of them, for the runs to come. Within model_enter. */
+nautilus_status context_take(nautilus_context *context, const int64_t *const *inputs, const void *const *values);
 
 /* Reports an index out of range once. */
 nautilus_status context_take_flag(nautilus_context *context);

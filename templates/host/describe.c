@@ -1,8 +1,9 @@
 /* What a library and a model say about themselves. */
 #include <string.h>
 
+#include "counts.h"
 #include "error.h"
-#include "model.h"
+#include "shapes.h"
 #include "structs.h"
 
 size_t nautilus_target_count(void) {
@@ -48,6 +49,8 @@ nautilus_status nautilus_model_describe(const nautilus_model *model, nautilus_mo
   filled.weights_digest = model->digests[3];
   filled.version = model->payload.strings + header->producer;
   filled.dimension_count = model->payload.symbol_count;
+  for (size_t i = 0; i < header->output_count; i++)
+    filled.counted_count += (size_t)counts_give(model, header->input_count + i);
   return struct_write(info, &filled, sizeof filled, "nautilus_model_info");
 }
 
@@ -64,7 +67,8 @@ static nautilus_status describe_port(const nautilus_model *model, size_t first, 
                             (size_t)port->bytes,
                             port->shared == 0 ? 0 : (uint32_t)(port->shared - (first > 0 ? 0 : model->payload.header->input_count)),
                             port->axis,
-                            port->capacity};
+                            port->capacity,
+                            first > 0 ? 0 : shapes_read_elements(model, index)};
   return struct_write(tensor, &filled, sizeof filled, "nautilus_tensor");
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "values.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "payloads are little endian, and read in place"
@@ -98,6 +99,16 @@ static nautilus_status check(const struct payload_header *header, uint64_t bytes
   return NAUTILUS_OK;
 }
 
+/* Whether a patch names a dimension of an output, and a word that lies in every arena. */
+static int is_count(const struct payload *payload, const struct payload_patch *patch) {
+  const struct payload_header *header = payload->header;
+  for (size_t i = 0; i < payload->variant_count; i++)
+    if (payload->variants[i].arena_bytes / sizeof(int64_t) <= patch->size)
+      return 0;
+  return patch->target >= header->input_count && patch->target < header->ports.bytes / sizeof *payload->ports &&
+         patch->field < payload->ports[patch->target].rank;
+}
+
 /* Whether a patch names a place and a row that are there. */
 static int is_patch(const struct payload *payload, const struct payload_patch *patch) {
   const struct payload_header *header = payload->header;
@@ -109,6 +120,8 @@ static int is_patch(const struct payload *payload, const struct payload_patch *p
     targets = payload->word_count;
   else if (patch->kind == PATCH_ARENA)
     targets = payload->variant_count;
+  else if (patch->kind == PATCH_COUNT)
+    return is_count(payload, patch);
   else if (patch->kind >= PATCH_KINDS)
     return 0;
   if (patch->target >= targets || patch->size >= payload->size_count)
@@ -142,20 +155,55 @@ static nautilus_status check_ports(const struct payload *payload) {
   return NAUTILUS_OK;
 }
 
-static nautilus_status check_sizes(const struct payload *payload) {
-  for (size_t i = 0; i < payload->symbol_count; i++)
-    if (payload->symbols[i].divisor < 1 || payload->symbols[i].low < 0 || payload->symbols[i].name >= payload->header->strings.bytes)
-      return bad_library("is damaged: a dimension of it has no sizes");
-  for (size_t i = 0; i < payload->size_count; i++) {
-    const struct payload_size *size = &payload->sizes[i];
-    int is_leaf = size->operation == SIZE_CONSTANT || size->operation == SIZE_SYMBOL;
-    if (size->operation >= SIZE_OPERATIONS || (size->operation == SIZE_SYMBOL && size->left >= payload->symbol_count) ||
-        (!is_leaf && (size->left >= i || size->right < 0 || (uint64_t)size->right >= i)))
-      return bad_library("is damaged: a size that it works out is made of nothing");
+/* Whether an input has an element that the host can read: its own shape is fixed. */
+static int is_element(const struct payload *payload, uint32_t input, uint64_t element) {
+  if (input >= payload->header->input_count)
+    return 0;
+  const struct payload_port *port = &payload->ports[input];
+  size_t bytes = values_element_bytes((nautilus_dtype)port->dtype);
+  for (uint32_t i = 0; i < port->rank; i++)
+    if (payload->dims[port->dim_first + i] < 0)
+      return 0;
+  return bytes > 0 && element < port->bytes / bytes;
+}
+
+static int is_symbol(const struct payload *payload, const struct payload_symbol *symbol) {
+  if (symbol->divisor < 1 || symbol->low > symbol->high || symbol->name >= payload->header->strings.bytes || symbol->source >= SOURCES)
+    return 0;
+  return symbol->source == SOURCE_DIMENSION ? symbol->low >= 0 : is_element(payload, symbol->input, symbol->element);
+}
+
+/* Whether a row is made of what there is before it. */
+static int is_size(const struct payload *payload, size_t row) {
+  const struct payload_size *size = &payload->sizes[row];
+  switch (size->operation) {
+  case SIZE_CONSTANT:
+    return 1;
+  case SIZE_SYMBOL:
+    return size->left < payload->symbol_count;
+  case SIZE_ELEMENT:
+    return size->right >= 0 && is_element(payload, size->left, (uint64_t)size->right);
+  default:
+    return size->operation < SIZE_OPERATIONS && size->left < row && size->right >= 0 && (uint64_t)size->right < row;
   }
+}
+
+static nautilus_status check_sizes(const struct payload *payload) {
   for (size_t i = 0; i < payload->header->ports.bytes / sizeof *payload->ports; i++)
     if (payload->ports[i].dim_first > payload->dim_count || payload->ports[i].rank > payload->dim_count - payload->ports[i].dim_first)
       return bad_library("is damaged: a shape lies outside its table");
+  for (size_t i = 0; i < payload->symbol_count; i++)
+    if (!is_symbol(payload, &payload->symbols[i]))
+      return bad_library("is damaged: a dimension of it has no sizes");
+  for (size_t i = 0; i < payload->size_count; i++)
+    if (!is_size(payload, i))
+      return bad_library("is damaged: a size that it works out is made of nothing");
+  for (size_t i = 0; i < payload->check_count; i++) {
+    const struct payload_check *check = &payload->checks[i];
+    if (check->text >= payload->header->strings.bytes || check->value >= payload->size_count || check->low >= payload->size_count ||
+        check->high >= payload->size_count)
+      return bad_library("is damaged: a check that it makes is of nothing");
+  }
   for (size_t i = 0; i < payload->patch_count; i++)
     if (!is_patch(payload, &payload->patches[i]))
       return bad_library("is damaged: a size that it works out has no place");
@@ -273,6 +321,8 @@ nautilus_status payload_open(struct payload *payload) {
   payload->symbol_count = header->symbols.bytes / sizeof *payload->symbols;
   payload->size_count = header->sizes.bytes / sizeof *payload->sizes;
   payload->patch_count = header->patches.bytes / sizeof *payload->patches;
+  payload->checks = (const struct payload_check *)(base + header->checks.offset);
+  payload->check_count = header->checks.bytes / sizeof *payload->checks;
   payload->maps = (const struct payload_map *)(base + header->maps.offset);
   payload->steps = (const struct payload_step *)(base + header->steps.offset);
   payload->carries = (const struct payload_carry *)(base + header->carries.offset);

@@ -1,7 +1,7 @@
 /* The payload: a model as data, appended to this library by nautilus_cli/artifact (payload.py writes what this file describes).
  *
- *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, steps, carries,
- *            elements | code | weights | "NAUTEND\0"
+ *   header | tables: variants, images, ports, dimensions, kernels, launches, words, strings, maps, symbols, sizes, patches, checks, steps,
+ *            carries, elements | code | weights | "NAUTEND\0"
  *
  * Little endian; offsets count from the start of the payload, which is page aligned; tables are 8-byte, code and weights 256-byte
  * aligned (weights may lie in a file of their own: weights.h); a string is an offset into the strings, NUL-terminated UTF-8. A variant is one target: its images (modules of code: any
@@ -12,8 +12,8 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 6
-#define PAYLOAD_TABLES 15
+#define PAYLOAD_VERSION 7
+#define PAYLOAD_TABLES 16
 #define PAYLOAD_MAP_RANK 5
 
 struct payload_section {
@@ -29,7 +29,7 @@ struct payload_header {
   uint32_t header_crc;     /* CRC-32 of the header while this field is zero */
   uint32_t tables_crc;     /* CRC-32 from the end of the header to tables_end */
   uint64_t tables_end;
-  struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps, symbols, sizes, patches; /* PAYLOAD_TABLES */
+  struct payload_section variants, images, ports, dims, kernels, launches, words, strings, maps, symbols, sizes, patches, checks; /* PAYLOAD_TABLES */
   struct payload_section steps, carries, elements; /* of PAYLOAD_TABLES too */
   struct payload_section weights; /* in the payload, or in the file of weights */
   uint32_t input_count;    /* the first ports; the outputs follow */
@@ -118,31 +118,47 @@ struct payload_word {
   uint64_t value; /* byte offset, or the integer */
 };
 
-/* A dimension that is known only when the model runs. */
+/* Where the value of a symbol comes from: a dimension of an input that is nothing but the symbol; an element of an input, of which a
+ * value outside the range is an error; such an element that stands for the nearest value in the range. */
+enum payload_source { SOURCE_DIMENSION, SOURCE_ELEMENT, SOURCE_SATURATING, SOURCES };
+
+/* An integer that is known only when the model runs. */
 struct payload_symbol {
-  uint32_t name; /* string */
-  uint32_t reserved;
-  int64_t low, high; /* its sizes */
+  uint32_t name;   /* string */
+  uint32_t source; /* enum payload_source */
+  uint32_t input;  /* of an element: the input */
+  uint32_t element;
+  int64_t low, high; /* its values */
   int64_t divisor;   /* of all of them */
 };
 
-enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SIZE_DIVIDE, SIZE_MAXIMUM, SIZE_FACTOR, SIZE_OPERATIONS };
+enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SIZE_DIVIDE, SIZE_MAXIMUM, SIZE_FACTOR,
+                         SIZE_IS_ZERO, SIZE_IS_POSITIVE, SIZE_ELEMENT, SIZE_DOUBLE, SIZE_FLOAT_ADD, SIZE_FLOAT_SUBTRACT, SIZE_FLOAT_MULTIPLY,
+                         SIZE_FLOAT_DIVIDE, SIZE_SINGLE, SIZE_FLOOR, SIZE_CEIL, SIZE_EVEN, SIZE_OPERATIONS };
 
-/* A number worked out from rows before it. */
+/* A number worked out from rows before it. From SIZE_ELEMENT to SIZE_SINGLE it is one of double precision, by its bits: an element of an
+ * input (`left`) of floats, a row as one, a function of such rows, one rounded to single precision. SIZE_FLOOR to SIZE_EVEN round one. */
 struct payload_size {
   uint32_t operation; /* enum payload_operation; a quotient is rounded down; a factor is `factor` of nautilus_cli/ir/dims.py, of `left` */
-  uint32_t left;      /* row, or symbol */
-  int64_t right;      /* row, or the constant */
+  uint32_t left;      /* row, symbol, or input */
+  int64_t right;      /* row, the constant, or the element */
 };
 
-enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_KINDS };
+enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_COUNT, PATCH_KINDS };
 
-/* Where such a number goes: in the tables above stands the greatest that it can be; -1 for a dimension, 0 for a word. */
+/* Where such a number goes: in the tables above stands the greatest that it can be; -1 for a dimension, 0 for a word. A count is a
+ * dimension of an output that a kernel gives; the patches before it set what it is at most. */
 struct payload_patch {
   uint32_t kind;   /* enum payload_patch_kind */
   uint32_t target; /* port, launch, word or variant */
   uint32_t field;  /* dimension of the port or of the grid */
-  uint32_t size;   /* row */
+  uint32_t size;   /* row; of a count, the int64 word of the arena that holds it once a run has ended */
+};
+
+/* That a row lies in a range, or the run is refused. */
+struct payload_check {
+  uint32_t text; /* string: what the row's value is */
+  uint32_t value, low, high; /* rows */
 };
 
 /* Steps that a step holds lie behind it. */
@@ -198,10 +214,11 @@ struct payload {
   const struct payload_symbol *symbols;
   const struct payload_size *sizes;
   const struct payload_patch *patches;
+  const struct payload_check *checks;
   const struct payload_step *steps;
   const struct payload_carry *carries;
   const struct payload_element *elements;
-  size_t dim_count, word_count, symbol_count, size_count, patch_count;
+  size_t dim_count, word_count, symbol_count, size_count, patch_count, check_count;
   const char *strings;
   const char *base;
 };

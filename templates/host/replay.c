@@ -46,10 +46,10 @@ nautilus_status buckets_create(nautilus_context *context) {
   context->buckets = calloc(BUCKETS, sizeof *context->buckets);
   for (size_t i = 0; context->buckets != NULL && i < BUCKETS; i++) {
     struct bucket *bucket = &context->buckets[i];
-    bucket->symbols = calloc(model->payload.symbol_count + 1, sizeof *bucket->symbols);
+    bucket->sizes = calloc(model->payload.size_count + 1, sizeof *bucket->sizes);
     bucket->sent = calloc(context->argument_words + 1, sizeof *bucket->sent);
     bucket->grids = calloc(model->launch_count + 1, sizeof *bucket->grids);
-    if (bucket->symbols == NULL || bucket->sent == NULL || bucket->grids == NULL)
+    if (bucket->sizes == NULL || bucket->sent == NULL || bucket->grids == NULL)
       return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   }
   if (context->buckets == NULL)
@@ -61,7 +61,7 @@ nautilus_status buckets_create(nautilus_context *context) {
 void buckets_dispose(nautilus_context *context) {
   for (size_t i = 0; context->buckets != NULL && i < BUCKETS; i++) {
     replay_dispose(context, &context->buckets[i].replay);
-    free(context->buckets[i].symbols);
+    free(context->buckets[i].sizes);
     free(context->buckets[i].sent);
     free(context->buckets[i].grids);
   }
@@ -70,19 +70,19 @@ void buckets_dispose(nautilus_context *context) {
 }
 
 void buckets_select(nautilus_context *context) {
-  size_t bytes = context->model->payload.symbol_count * sizeof *context->shapes.symbols;
+  size_t bytes = context->model->payload.size_count * sizeof *context->shapes.sizes;
   struct bucket *chosen = &context->buckets[0];
   for (size_t i = 0; i < BUCKETS; i++) {
     struct bucket *bucket = &context->buckets[i];
-    if (bucket->used != 0 && memcmp(bucket->symbols, context->shapes.symbols, bytes) == 0) {
+    if (bucket->used != 0 && memcmp(bucket->sizes, context->shapes.sizes, bytes) == 0) {
       chosen = bucket;
       break;
     }
     if (bucket->used < chosen->used)
       chosen = bucket;
   }
-  if (chosen->used == 0 || memcmp(chosen->symbols, context->shapes.symbols, bytes) != 0) {
-    memcpy(chosen->symbols, context->shapes.symbols, bytes);
+  if (chosen->used == 0 || memcmp(chosen->sizes, context->shapes.sizes, bytes) != 0) {
+    memcpy(chosen->sizes, context->shapes.sizes, bytes);
     chosen->runs = 0;
   }
   chosen->used = ++context->clock;

@@ -13,7 +13,7 @@ struct replay {
 /* Shapes that were run: their second run makes the graph that later ones replay. */
 struct bucket {
   struct replay replay;
-  int64_t *symbols;         /* sizes of the open dimensions */
+  int64_t *sizes;           /* everything that was worked out */
   unsigned long long *sent; /* the argument blocks that the graph's nodes hold */
   uint32_t (*grids)[3];     /* the grids that they hold */
   uint64_t used;            /* when last; 0: never */

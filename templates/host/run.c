@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "context.h"
+#include "counts.h"
 #include "error.h"
 #include "program.h"
+#include "values.h"
 
 void context_bind(nautilus_context *context, const cu_pointer *ports) {
   const nautilus_model *model = context->model;
@@ -88,6 +90,7 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
 }
 
 nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
+  context->counts_are_read = 0;
   if (context->done != NULL)
     return launch_ordered(context, stream);
   TRY(update_graph(context));
@@ -136,14 +139,41 @@ static nautilus_status read_all(const nautilus_context *context, const void *con
   return read_pointers(context, (const void *const *)outputs, header->input_count, header->output_count, "output", alignment, ports);
 }
 
+/* Takes sizes by the values of inputs that lie in host memory, or where STREAM is given, on the device: those are copied, and waited for. */
+static nautilus_status take_values(nautilus_context *context, const void *const *inputs, const cu_stream *stream) {
+  const nautilus_model *model = context->model;
+  const struct driver *driver = &model->place.driver;
+  if (inputs == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "the array of inputs is NULL");
+  if (stream == NULL)
+    return context_take(context, (const int64_t *const *)context->input_shapes, inputs);
+  for (size_t i = 0; i < model->payload.header->input_count; i++) {
+    const struct payload_port *port = &model->payload.ports[i];
+    if (context->values[i] == NULL)
+      continue;
+    if (inputs[i] == NULL)
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "input %zu, '%s', is NULL", i, model->payload.strings + port->name);
+    size_t bytes = shapes_read_elements(model, i) * values_element_bytes((nautilus_dtype)port->dtype);
+    TRY_DRIVER(driver, cuMemcpyDtoHAsync(context->values[i], (cu_pointer)(uintptr_t)inputs[i], bytes, *stream),
+               "reading an input that decides shapes");
+  }
+  TRY_DRIVER(driver, cuStreamSynchronize(*stream), "reading an input that decides shapes");
+  return context_take(context, (const int64_t *const *)context->input_shapes, (const void *const *)context->values);
+}
+
 nautilus_status nautilus_run(nautilus_context *context, const void *const *inputs, void *const *outputs, void *stream) {
   if (context == NULL)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_run: the context is NULL");
   TRY(context_take_flag(context));
-  TRY(read_all(context, inputs, outputs, NAUTILUS_POINTER_ALIGNMENT, context->given));
   TRY(model_enter(context->model));
-  context_bind(context, context->given);
-  nautilus_status status = context_launch(context, stream);
+  cu_stream given = stream;
+  nautilus_status status = context->reads_values ? take_values(context, inputs, &given) : NAUTILUS_OK;
+  if (status == NAUTILUS_OK)
+    status = read_all(context, inputs, outputs, NAUTILUS_POINTER_ALIGNMENT, context->given);
+  if (status == NAUTILUS_OK) {
+    context_bind(context, context->given);
+    status = context_launch(context, stream);
+  }
   model_leave(context->model);
   return status;
 }
@@ -164,6 +194,13 @@ nautilus_status nautilus_synchronize(nautilus_context *context, void *stream) {
   return status == NAUTILUS_OK ? context_take_flag(context) : status;
 }
 
+static nautilus_status copy_out(nautilus_context *context, size_t port, size_t bytes) {
+  TRY_DRIVER(&context->model->place.driver,
+             cuMemcpyDtoHAsync((void *)(uintptr_t)context->given[port], context->staging[port], bytes, context->stream),
+             "copying an output from the device");
+  return NAUTILUS_OK;
+}
+
 static nautilus_status run_staged(nautilus_context *context) {
   const struct driver *driver = &context->model->place.driver;
   const size_t *bytes = context->shapes.port_bytes;
@@ -175,9 +212,22 @@ static nautilus_status run_staged(nautilus_context *context) {
                  "copying an input to the device");
   TRY(context_launch(context, context->stream));
   for (size_t i = input_count; i < context->model->port_count; i++)
-    if (bytes[i] > 0)
-      TRY_DRIVER(driver, cuMemcpyDtoHAsync((void *)(uintptr_t)context->given[i], context->staging[i], bytes[i], context->stream),
-                 "copying an output from the device");
+    if (bytes[i] > 0 && !counts_give(context->model, i))
+      TRY(copy_out(context, i, bytes[i]));
+  if (context->count_words == 0)
+    return NAUTILUS_OK;
+  /* Of an output that a kernel sizes, what there is: that may be much less than what there can be. */
+  TRY(counts_enqueue(context, context->stream));
+  TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "running the model");
+  for (size_t i = input_count; i < context->model->port_count; i++) {
+    size_t counted = 0;
+    if (!counts_give(context->model, i))
+      continue;
+    TRY(counts_bytes(context, i, &counted));
+    if (counted > 0)
+      TRY(copy_out(context, i, counted));
+  }
+  context->counts_are_read = 1;
   return NAUTILUS_OK;
 }
 
@@ -187,10 +237,13 @@ nautilus_status nautilus_run_host(nautilus_context *context, const void *const *
   if (context->staging_block == 0)
     return error_set(NAUTILUS_UNSUPPORTED, "nautilus_run_host: the context was created with device_only");
   TRY(context_take_flag(context));
-  TRY(read_all(context, inputs, outputs, 1, context->given));
   TRY(model_enter(context->model));
   const struct driver *driver = &context->model->place.driver;
-  nautilus_status status = run_staged(context);
+  nautilus_status status = context->reads_values ? take_values(context, inputs, NULL) : NAUTILUS_OK;
+  if (status == NAUTILUS_OK)
+    status = read_all(context, inputs, outputs, 1, context->given);
+  if (status == NAUTILUS_OK)
+    status = run_staged(context);
   /* Also after a failure: copies under way must not touch the caller's memory once this call has returned. */
   cu_result waited = driver->api.cuStreamSynchronize(context->stream);
   if (status == NAUTILUS_OK)

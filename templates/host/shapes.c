@@ -6,11 +6,39 @@
 #include <string.h>
 
 #include "error.h"
+#include "values.h"
 
 /* Most blocks along y or z of a grid, and along x. Source: CUDA C++ Programming Guide 13, Compute Capabilities, technical specifications. */
 enum { MOST_BLOCKS_YZ = 65535, MOST_BLOCKS_X = INT_MAX };
+/* Most elements of inputs that an error tells. */
+enum { MOST_TOLD = 8 };
 
-int shapes_are_open(const nautilus_model *model) { return model->payload.symbol_count > 0; }
+int shapes_are_open(const nautilus_model *model) { return model->payload.size_count > 0; }
+
+size_t shapes_read_elements(const nautilus_model *model, size_t input) {
+  const struct payload *payload = &model->payload;
+  size_t count = 0;
+  for (size_t i = 0; i < payload->symbol_count; i++) {
+    const struct payload_symbol *symbol = &payload->symbols[i];
+    if (symbol->source != SOURCE_DIMENSION && symbol->input == input && symbol->element >= count)
+      count = (size_t)symbol->element + 1;
+  }
+  for (size_t i = 0; i < payload->size_count; i++) {
+    const struct payload_size *size = &payload->sizes[i];
+    if (size->operation == SIZE_ELEMENT && size->left == input && (size_t)size->right >= count)
+      count = (size_t)size->right + 1;
+  }
+  return count;
+}
+
+int shapes_read_values(const nautilus_model *model) {
+  for (size_t i = 0; i < model->payload.header->input_count; i++)
+    if (shapes_read_elements(model, i) > 0)
+      return 1;
+  return 0;
+}
+
+static nautilus_status begin(const nautilus_model *model, struct shapes *shapes);
 
 nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
@@ -23,7 +51,7 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   if (shapes->symbols == NULL || shapes->sizes == NULL || shapes->dims == NULL || shapes->port_bytes == NULL || shapes->grids == NULL ||
       shapes->word_values == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
-  return shapes_work_out(model, NULL, shapes);
+  return begin(model, shapes);
 }
 
 void shapes_destroy(struct shapes *shapes) {
@@ -89,8 +117,30 @@ static nautilus_status bind_symbols(const nautilus_model *model, const int64_t *
     }
   }
   for (size_t i = 0; i < payload->symbol_count; i++)
-    if (shapes->symbols[i] < 0)
+    if (payload->symbols[i].source == SOURCE_DIMENSION && shapes->symbols[i] < 0)
       return error_set(NAUTILUS_BAD_LIBRARY, "no input says how large dimension '%s' is", payload->strings + payload->symbols[i].name);
+  return NAUTILUS_OK;
+}
+
+/* Takes the elements of inputs that are integers. */
+static nautilus_status bind_elements(const nautilus_model *model, const void *const *values, struct shapes *shapes) {
+  const struct payload *payload = &model->payload;
+  for (size_t i = 0; i < payload->header->input_count; i++)
+    if (shapes_read_elements(model, i) > 0 && (values == NULL || values[i] == NULL))
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "input %zu, '%s', decides shapes by its values, but they are not given", i,
+                       name_of(model, i));
+  for (size_t i = 0; i < payload->symbol_count; i++) {
+    const struct payload_symbol *symbol = &payload->symbols[i];
+    if (symbol->source == SOURCE_DIMENSION)
+      continue;
+    int64_t value = values_integer((nautilus_dtype)payload->ports[symbol->input].dtype, values[symbol->input], symbol->element);
+    int64_t nearest = value < symbol->low ? symbol->low : value > symbol->high ? symbol->high : value;
+    if (nearest != value && symbol->source == SOURCE_ELEMENT)
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "input '%s' holds %lld in element %u; the library was compiled for %lld to %lld there",
+                       name_of(model, symbol->input), (long long)value, (unsigned)symbol->element, (long long)symbol->low,
+                       (long long)symbol->high);
+    shapes->symbols[i] = nearest;
+  }
   return NAUTILUS_OK;
 }
 
@@ -108,21 +158,61 @@ static int64_t factor_of(int64_t divisor) {
   return (int64_t)((uint64_t)shift << 32 | multiplier);
 }
 
-static nautilus_status evaluate(const nautilus_model *model, struct shapes *shapes) {
+static double as_float(int64_t bits) {
+  double number;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+static int64_t as_bits(double number) {
+  int64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return bits;
+}
+
+/* The value of a row of double precision, or of one rounded. */
+static int64_t evaluate_float(const struct payload *payload, const struct payload_size *size, const void *const *values,
+                              const int64_t *value, int *is_number) {
+  if (size->operation == SIZE_ELEMENT && values == NULL)
+    return 0;
+  if (size->operation == SIZE_ELEMENT)
+    return as_bits(values_float((nautilus_dtype)payload->ports[size->left].dtype, values[size->left], (size_t)size->right));
+  if (size->operation == SIZE_DOUBLE)
+    return as_bits((double)value[size->left]);
+  double left = as_float(value[size->left]), right = as_float(value[size->right]);
+  switch (size->operation) {
+  case SIZE_FLOAT_ADD:
+    return as_bits(left + right);
+  case SIZE_FLOAT_SUBTRACT:
+    return as_bits(left - right);
+  case SIZE_FLOAT_MULTIPLY:
+    return as_bits(left * right);
+  case SIZE_FLOAT_DIVIDE:
+    return as_bits(left / right);
+  case SIZE_SINGLE:
+    return as_bits((double)(float)left);
+  default:
+    return values_rounded(left, (enum values_rounding)(size->operation - SIZE_FLOOR), is_number);
+  }
+}
+
+/* Works out all rows. What is too large to work out is the nearest integer there is: *ALL_ARE_NUMBERS is then 0. */
+static void evaluate(const nautilus_model *model, const void *const *values, struct shapes *shapes, int *all_are_numbers) {
   const struct payload *payload = &model->payload;
   int64_t *value = shapes->sizes;
   for (size_t i = 0; i < payload->size_count; i++) {
     const struct payload_size *size = &payload->sizes[i];
-    int64_t left = size->operation == SIZE_SYMBOL ? shapes->symbols[size->left] : value[size->left];
-    int64_t right = size->operation == SIZE_CONSTANT ? size->right : value[size->right];
+    if (size->operation == SIZE_CONSTANT || size->operation == SIZE_SYMBOL) {
+      value[i] = size->operation == SIZE_CONSTANT ? size->right : shapes->symbols[size->left];
+      continue;
+    }
+    if (size->operation >= SIZE_ELEMENT) {
+      value[i] = evaluate_float(payload, size, values, value, all_are_numbers);
+      continue;
+    }
+    int64_t left = value[size->left], right = value[size->right];
     int overflows = 0;
     switch (size->operation) {
-    case SIZE_CONSTANT:
-      value[i] = right;
-      break;
-    case SIZE_SYMBOL:
-      value[i] = left;
-      break;
     case SIZE_ADD:
       overflows = __builtin_add_overflow(left, right, &value[i]);
       break;
@@ -136,11 +226,65 @@ static nautilus_status evaluate(const nautilus_model *model, struct shapes *shap
     case SIZE_FACTOR:
       value[i] = factor_of(left);
       break;
+    case SIZE_IS_ZERO:
+      value[i] = left == 0;
+      break;
+    case SIZE_IS_POSITIVE:
+      value[i] = left > 0;
+      break;
     default:
       value[i] = left > right ? left : right;
     }
-    if (overflows)
-      return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
+    if (overflows) {
+      value[i] = 0;
+      *all_are_numbers = 0;
+    }
+  }
+}
+
+/* Appends "input 'shape' holds 5 in element 0" for each element that a row depends on. */
+static void tell_elements(const nautilus_model *model, const struct shapes *shapes, size_t row, char *text, size_t bytes) {
+  const struct payload *payload = &model->payload;
+  uint8_t *is_used = calloc(row + 1, 1);
+  size_t length = 0, told = 0;
+  text[0] = '\0';
+  if (is_used == NULL)
+    return;
+  is_used[row] = 1;
+  for (size_t i = row + 1; i-- > 0;) {
+    const struct payload_size *size = &payload->sizes[i];
+    if (!is_used[i] || size->operation == SIZE_CONSTANT || size->operation == SIZE_ELEMENT)
+      continue;
+    if (size->operation != SIZE_SYMBOL) {
+      is_used[size->left] = is_used[size->right] = 1;
+      continue;
+    }
+    const struct payload_symbol *symbol = &payload->symbols[size->left];
+    if (symbol->source == SOURCE_DIMENSION || length >= bytes || told >= MOST_TOLD)
+      continue;
+    length += (size_t)snprintf(text + length, bytes - length, "%s input '%s' holds %lld in element %u", told ? "," : ";",
+                               name_of(model, symbol->input), (long long)shapes->symbols[size->left], (unsigned)symbol->element);
+    told++;
+  }
+  free(is_used);
+}
+
+/* Every row of which the model says a range lies in it. */
+static nautilus_status check_rows(const nautilus_model *model, const struct shapes *shapes) {
+  const struct payload *payload = &model->payload;
+  for (size_t i = 0; i < payload->check_count; i++) {
+    const struct payload_check *check = &payload->checks[i];
+    long long value = (long long)shapes->sizes[check->value], low = (long long)shapes->sizes[check->low],
+              high = (long long)shapes->sizes[check->high];
+    char elements[512], range[64];
+    if (value >= low && value <= high)
+      continue;
+    tell_elements(model, shapes, check->value, elements, sizeof elements);
+    if (low == high)
+      snprintf(range, sizeof range, "%lld is", low);
+    else
+      snprintf(range, sizeof range, "%lld to %lld are", low, high);
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "%s: %lld, where %s right%s", payload->strings + check->text, value, range, elements);
   }
   return NAUTILUS_OK;
 }
@@ -160,6 +304,8 @@ static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
 /* Puts a value in its place; values of other variants have none. */
 static nautilus_status apply(const nautilus_model *model, const struct payload_patch *patch, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
+  if (patch->kind == PATCH_COUNT) /* which the end of the run tells */
+    return NAUTILUS_OK;
   int64_t value = shapes->sizes[patch->size];
   size_t launch = (size_t)patch->target - model->place.variant->launch_first;
   uint64_t most = patch->kind == PATCH_BYTES   ? payload->ports[patch->target].bytes
@@ -208,46 +354,113 @@ static nautilus_status check_inputs(const nautilus_model *model, const int64_t *
   return NAUTILUS_OK;
 }
 
-static nautilus_status work_out(const nautilus_model *model, const int64_t *const *inputs, struct shapes *shapes, size_t *source) {
-  const struct payload *payload = &model->payload;
-  for (size_t i = 0; i < payload->symbol_count; i++)
-    shapes->symbols[i] = inputs ? -1 : payload->symbols[i].low;
-  if (inputs != NULL)
-    TRY(bind_symbols(model, inputs, shapes, source));
-  TRY(evaluate(model, shapes));
+/* Puts every value in its place. */
+static nautilus_status apply_all(const nautilus_model *model, struct shapes *shapes) {
   copy_fixed(model, shapes);
-  for (size_t i = 0; i < payload->patch_count; i++)
-    TRY(apply(model, &payload->patches[i], shapes));
-  return inputs != NULL ? check_inputs(model, inputs, shapes) : NAUTILUS_OK;
+  for (size_t i = 0; i < model->payload.patch_count; i++)
+    TRY(apply(model, &model->payload.patches[i], shapes));
+  return NAUTILUS_OK;
 }
 
-nautilus_status shapes_work_out(const nautilus_model *model, const int64_t *const *inputs, struct shapes *shapes) {
+/* The shapes of the inputs where nothing else is known yet. */
+static void begin_inputs(const nautilus_model *model, struct shapes *shapes) {
+  const struct payload *payload = &model->payload;
+  copy_fixed(model, shapes);
+  shapes->arena_bytes = 0;
+  for (size_t i = 0; i < payload->patch_count; i++) {
+    const struct payload_patch *patch = &payload->patches[i];
+    if (patch->kind == PATCH_BYTES)
+      shapes->port_bytes[patch->target] = 0;
+    if (patch->kind == PATCH_DIMENSION && patch->target < payload->header->input_count)
+      shapes->dims[payload->ports[patch->target].dim_first + patch->field] = shapes->sizes[patch->size];
+  }
+}
+
+/* The smallest sizes; where values of inputs are read, those of the inputs' shapes alone, which depend on no value. */
+static nautilus_status begin(const nautilus_model *model, struct shapes *shapes) {
+  const struct payload *payload = &model->payload;
+  int all_are_numbers = 1;
+  for (size_t i = 0; i < payload->symbol_count; i++)
+    shapes->symbols[i] = payload->symbols[i].low;
+  evaluate(model, NULL, shapes, &all_are_numbers);
+  if (!shapes_read_values(model)) {
+    shapes->is_set = 1;
+    return apply_all(model, shapes);
+  }
+  begin_inputs(model, shapes);
+  return NAUTILUS_OK;
+}
+
+static nautilus_status work_out(const nautilus_model *model, const int64_t *const *inputs, const void *const *values,
+                                struct shapes *shapes, size_t *source) {
+  const struct payload *payload = &model->payload;
+  int all_are_numbers = 1;
+  for (size_t i = 0; i < payload->symbol_count; i++)
+    shapes->symbols[i] = -1;
+  TRY(bind_symbols(model, inputs, shapes, source));
+  TRY(bind_elements(model, values, shapes));
+  evaluate(model, values, shapes, &all_are_numbers);
+  TRY(check_rows(model, shapes));
+  if (!all_are_numbers)
+    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
+  TRY(apply_all(model, shapes));
+  shapes->is_set = 1;
+  return check_inputs(model, inputs, shapes);
+}
+
+nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *const *inputs, struct shapes *scratch) {
+  const struct payload *payload = &model->payload;
+  int all_are_numbers = 1;
+  size_t *source = calloc(payload->symbol_count + 1, sizeof *source);
+  if (source == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
+  for (size_t i = 0; i < payload->symbol_count; i++)
+    scratch->symbols[i] = payload->symbols[i].source == SOURCE_DIMENSION ? -1 : payload->symbols[i].low;
+  nautilus_status status = bind_symbols(model, inputs, scratch, source);
+  free(source);
+  TRY(status);
+  evaluate(model, NULL, scratch, &all_are_numbers);
+  begin_inputs(model, scratch);
+  return check_inputs(model, inputs, scratch);
+}
+
+void shapes_write_outputs(const nautilus_model *model, const struct shapes *shapes, int64_t *const *outputs) {
+  for (size_t i = 0; outputs != NULL && i < model->payload.header->output_count; i++) {
+    const struct payload_port *port = &model->payload.ports[model->payload.header->input_count + i];
+    if (outputs[i] != NULL)
+      memcpy(outputs[i], shapes->dims + port->dim_first, port->rank * sizeof **outputs);
+  }
+}
+
+nautilus_status shapes_work_out(const nautilus_model *model, const int64_t *const *inputs, const void *const *values,
+                                struct shapes *shapes) {
   size_t *source = calloc(model->payload.symbol_count + 1, sizeof *source);
   if (source == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
-  nautilus_status status = work_out(model, inputs, shapes, source);
+  nautilus_status status = work_out(model, inputs, values, shapes, source);
   free(source);
   return status;
 }
 
-nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
-                                size_t *workspace_bytes) {
+nautilus_status nautilus_shapes_of_values(const nautilus_model *model, const int64_t *const *inputs, const void *const *values,
+                                          int64_t *const *outputs, size_t *workspace_bytes) {
   struct shapes shapes;
   memset(&shapes, 0, sizeof shapes);
   if (model == NULL || (inputs == NULL && model->payload.header->input_count > 0))
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_shapes: the model or the shapes of its inputs are NULL");
   nautilus_status status = shapes_create(model, &shapes);
   if (status == NAUTILUS_OK)
-    status = shapes_work_out(model, inputs, &shapes);
+    status = shapes_work_out(model, inputs, values, &shapes);
   if (status == NAUTILUS_OK) {
-    for (size_t i = 0; outputs != NULL && i < model->payload.header->output_count; i++) {
-      const struct payload_port *port = &model->payload.ports[model->payload.header->input_count + i];
-      if (outputs[i] != NULL)
-        memcpy(outputs[i], shapes.dims + port->dim_first, port->rank * sizeof **outputs);
-    }
+    shapes_write_outputs(model, &shapes, outputs);
     if (workspace_bytes != NULL)
       *workspace_bytes = shapes.arena_bytes;
   }
   shapes_destroy(&shapes);
   return status;
+}
+
+nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
+                                size_t *workspace_bytes) {
+  return nautilus_shapes_of_values(model, inputs, NULL, outputs, workspace_bytes);
 }

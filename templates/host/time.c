@@ -32,6 +32,8 @@ nautilus_status nautilus_time(nautilus_context *context, size_t samples, size_t 
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: the context or the array of times is NULL");
   if (context->staging_block == 0)
     return error_set(NAUTILUS_UNSUPPORTED, "nautilus_time: the context was created with device_only");
+  if (!context->shapes.is_set)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: values of inputs decide shapes: the context has none before nautilus_run_host");
   if (samples == 0 || runs == 0)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: samples and runs are at least 1");
   TRY(context_take_flag(context));

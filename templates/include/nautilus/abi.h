@@ -19,7 +19,8 @@
  * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
  *   several contexts of one model run concurrently.
  * - nautilus_run and nautilus_run_host allocate nothing, except that of a model with open dimensions the second run with the same
- *   shapes builds the graph that later ones replay.
+ *   shapes builds the graph that later ones replay, and
+ *   that of a model of which inputs decide shapes by their values a run takes memory for sizes beyond those before.
  * - Device memory and streams are of the device's primary context, the one that the CUDA runtime and the frameworks use.
  * - All libraries export these same names: a program that uses two of them opens each with dlopen(..., RTLD_LOCAL) and asks dlsym.
  */
@@ -74,6 +75,7 @@ typedef enum nautilus_dtype {
   NAUTILUS_I16 = 5,
   NAUTILUS_I32 = 6,
   NAUTILUS_I64 = 7,
+  NAUTILUS_UCS4 = 8, /* text: 32-bit code points; the last dimension is the most that a string has, a shorter one ends in zeros */
   NAUTILUS_BOOL = 9,
   NAUTILUS_F16 = 10,
   NAUTILUS_F64 = 11,
@@ -97,11 +99,12 @@ typedef struct nautilus_tensor {
   const char *name;    /* as in the ONNX model, UTF-8 */
   nautilus_dtype dtype;
   uint32_t rank;
-  const int64_t *shape; /* rank numbers; -1 where a dimension is open */
+  const int64_t *shape; /* rank numbers; -1 where a dimension is open, or computed */
   size_t bytes;         /* of the dense tensor, at its largest; where memory is shared, of all of that */
   uint32_t shared;      /* of an input: 1 + the number of the output that has the same memory, and the other way round; 0: it has its own */
   uint32_t axis;        /* where memory is shared: the dimension along which the output is the input and some rows more */
   int64_t capacity;     /* where memory is shared: the rows along it that there is room for */
+  size_t read_elements; /* of an input: how many elements, from the first on, the host reads, since they decide shapes; 0: none */
 } nautilus_tensor;
 
 /* Shared memory: the cache of a decoder (nautilus compile --inplace-cache). The caller allocates one tensor whose shape is that of the
@@ -165,6 +168,7 @@ typedef struct nautilus_model_info {
   const char *weights_digest;  /* SHA-256 of the weights */
   const char *version;         /* of the Nautilus that made the library */
   size_t dimension_count;      /* open dimensions */
+  size_t counted_count;        /* outputs of which the model computes a dimension: nautilus_output_shapes */
 } nautilus_model_info;
 
 NAUTILUS_API nautilus_status nautilus_model_describe(const nautilus_model *model, nautilus_model_info *info);
@@ -188,6 +192,17 @@ NAUTILUS_API nautilus_status nautilus_dimension_describe(const nautilus_model *m
  * it has dimensions; OUTPUTS, whose arrays are written, may be NULL or hold NULL, and so may WORKSPACE_BYTES be. */
 NAUTILUS_API nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
                                              size_t *workspace_bytes);
+
+/* Inputs whose values decide shapes (the axes of a reduction, the shape of a Reshape; read_elements of nautilus_tensor). A context reads
+ * them when a run begins: nautilus_run_host from host memory, nautilus_run by a copy from the device for which it waits, on the run's
+ * stream. Then it works out all sizes, checks the values, and takes what memory they need, all before anything is launched. A value
+ * out of its range is an error that names input, element, value and range; the context can be used as before. A caller who has the values
+ * in host memory passes them to nautilus_context_reshape_values instead, and the runs to come read none.
+ *
+ * nautilus_shapes_of_values is nautilus_shapes with such values: VALUES holds one address in host memory for each input, dense as the
+ * input; NULL for one that decides nothing. VALUES may be NULL where no input decides shapes. */
+NAUTILUS_API nautilus_status nautilus_shapes_of_values(const nautilus_model *model, const int64_t *const *inputs,
+                                                       const void *const *values, int64_t *const *outputs, size_t *workspace_bytes);
 
 /* Sets the emulator's options for runs to come; NAUTILUS_UNSUPPORTED on a GPU. */
 NAUTILUS_API nautilus_status nautilus_model_emulator(nautilus_model *model, const struct nautilus_emulator_options *options);
@@ -221,6 +236,12 @@ NAUTILUS_API nautilus_status nautilus_context_create(nautilus_model *model, cons
  * After an error the context runs with the shapes that it had. */
 NAUTILUS_API nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs);
 
+/* The same, with the values of inputs that decide shapes, as nautilus_shapes_of_values takes them: the runs to come take their sizes from
+ * these, whatever their inputs hold, until the next call of either function. nautilus_context_reshape, or VALUES of NULL, lets each run
+ * read its own again, which is how a context begins. */
+NAUTILUS_API nautilus_status nautilus_context_reshape_values(nautilus_context *context, const int64_t *const *inputs,
+                                                             const void *const *values);
+
 /* Waits for the context's own stream and frees it. Runs on the caller's streams must have ended. NULL is ignored. */
 NAUTILUS_API nautilus_status nautilus_context_destroy(nautilus_context *context);
 
@@ -248,6 +269,12 @@ NAUTILUS_API nautilus_status nautilus_check(nautilus_context *context);
 
 /* One run with tensors in host memory: copies in, runs on the context's own stream, copies out, waits. No alignment needed. */
 NAUTILUS_API nautilus_status nautilus_run_host(nautilus_context *context, const void *const *inputs, void *const *outputs);
+
+/* The shapes of the outputs of the last run, which was enqueued on STREAM: waits for it, and reports what went wrong on the device. Where the
+ * model computes how large an output is (NonZero, NonMaxSuppression, ...), nautilus_tensor says -1 of that dimension, and nautilus_shapes what
+ * it is at most: the caller gives memory for that much, of which the run fills, densely, what this call says. OUTPUTS holds one array an
+ * output, of as many numbers as it has dimensions, or NULL. After nautilus_run_host nothing is waited for, and STREAM does not matter. */
+NAUTILUS_API nautilus_status nautilus_output_shapes(nautilus_context *context, int64_t *const *outputs, void *stream);
 
 /* Times runs on the context's own stream with device events, over the inputs of the last nautilus_run_host (zeros before it).
  * After WARMUP runs, each of SAMPLES samples is RUNS runs back to back: MICROSECONDS[i] is the time of one of them. */

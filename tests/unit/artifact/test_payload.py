@@ -26,7 +26,7 @@ from nautilus_cli.artifact.payload import (
     Payload,
     Variant,
 )
-from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Operation, Patched
+from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Operation, Patched, Source
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
@@ -59,9 +59,13 @@ def test_structures_are_those_of_the_header_file(tmp_path):
 
 def test_operations_and_patches_are_those_of_the_header_file():
     text = (resources.host() / "payload.h").read_text()
-    for name, prefix, kinds in (("payload_operation", "SIZE_", Operation), ("payload_patch_kind", "PATCH_", Patched)):
-        ((names, _),) = re.findall(rf"enum {name} \{{ (.*?), (\w+S) \}}", text)
-        assert [n.removeprefix(prefix) for n in names.split(", ")] == [kind.name for kind in kinds]
+    for name, prefix, kinds in (
+        ("payload_operation", "SIZE_", Operation),
+        ("payload_patch_kind", "PATCH_", Patched),
+        ("payload_source", "SOURCE_", Source),
+    ):
+        ((names, _),) = re.findall(rf"enum {name} \{{ ([^}}]*?),\s+(\w+S) \}}", text)
+        assert [n.removeprefix(prefix) for n in re.split(r",\s+", names)] == [kind.name for kind in kinds]
 
 
 def test_word_kinds_are_those_of_the_header_file():

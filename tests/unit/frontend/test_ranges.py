@@ -14,7 +14,7 @@ from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import resolve_inputs
 from nautilus_cli.frontend.load import LoadedModel, load_model
-from nautilus_cli.ir.dims import same, symbols
+from nautilus_cli.ir.dims import Element, same, substitute, symbols
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.verifier import verify_graph
@@ -111,9 +111,9 @@ def test_a_declared_output_gives_the_value_of_an_input() -> None:
         evaluate(found, {"n": np.array(6)})
 
 
-def test_without_a_declared_size_the_value_stays_unknown() -> None:
-    with pytest.raises(ModelError, match=r"contents are not known at compile time.*--bind"):
-        progression("k")
+def test_without_a_declared_size_the_run_reads_the_value() -> None:
+    (size,) = progression("k").graph.outputs[0][1].type.static
+    assert {s.source for s in symbols(size)} == {Element("n", 0)}
 
 
 def test_some_elements_of_an_input_may_stay_unknown() -> None:
@@ -134,13 +134,14 @@ def test_some_elements_of_an_input_may_stay_unknown() -> None:
 
 
 def test_a_declaration_that_no_value_gives_is_no_help() -> None:
-    with pytest.raises(ModelError, match="contents are not known at compile time"):
-        loaded(
-            [helper.make_node("Mul", ["n", "two"], ["even"]), helper.make_node("ConstantOfShape", ["even"], ["y"])],
-            [helper.make_tensor_value_info("n", TensorProto.INT64, [1])],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [7])],
-            two=np.array([2], np.int64),
-        )
+    found = loaded(
+        [helper.make_node("Mul", ["n", "two"], ["even"]), helper.make_node("ConstantOfShape", ["even"], ["y"])],
+        [helper.make_tensor_value_info("n", TensorProto.INT64, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [7])],
+        two=np.array([2], np.int64),
+    )
+    (size,) = found.graph.outputs[0][1].type.static
+    assert substitute(size, {"n[0]": 5}) == 10
 
 
 def added(first: DimRange, second: DimRange) -> LoadedModel:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError, UsageError
+from nautilus_cli.ir.dims import substitute
 from nautilus_cli.ops.evaluate import evaluate
 from tests.unit.frontend.constructs.held import drawn, hold, parsed, refused
 from tests.unit.frontend.models import imported
@@ -45,4 +46,6 @@ def test_declaration_that_cannot_be() -> None:
 
 
 def test_unknown_shape() -> None:
-    assert "contents" in refused(text("3, 1", 2, "n, m"))
+    """Without a declared size each element of the shape decides one when the model runs."""
+    (_, value), *_ = imported(parsed(text("3, 1", 2, "n, m"))).graph.outputs
+    assert [substitute(size, {"shape[0]": 1, "shape[1]": 7}) for size in value.type.static] == [3, 7]

@@ -1,0 +1,89 @@
+"""Numbers that kernels give: which expressions depend on one, and what they can be at most.
+
+The host plans by bounds that it knows before a run: buffers, grids and the shapes that callers allocate for. Kernels read the numbers
+themselves from device memory.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.dims import (
+    Atom,
+    Count,
+    Factor,
+    Indicator,
+    Maximum,
+    Monomial,
+    Named,
+    Quotient,
+    Rounded,
+    Symbol,
+    Symbolic,
+    lower,
+    maximum,
+    symbols,
+    upper,
+)
+from nautilus_cli.ir.graph import Node, Value
+
+
+def counts_in(value: object) -> frozenset[Symbol]:
+    """Return the counts on which an integer, or a tree of dataclasses and tuples, depends."""
+    return frozenset(s for e in expressions(value) for s in symbols(e) if isinstance(s.source, Count))
+
+
+def counts_of(node: Node) -> frozenset[Symbol]:
+    """Return the counts that a node needs to know: those of its operands, its results and its attributes."""
+    found = counts_in(node.attrs)
+    for value in (*node.operands(), *node.results()):
+        found |= counts_of_value(value)
+    return found
+
+
+def counts_of_value(value: Value) -> frozenset[Symbol]:
+    """Return the counts that the shape of a value depends on, and what is known of its contents."""
+    found = counts_in(value.type.shape)
+    return found if value.contents is None else found | counts_in(tuple(value.contents.reshape(-1)))
+
+
+def ceiling(value: int) -> int:
+    """Return an expression without counts that VALUE never exceeds, whatever they are."""
+    return _limit(value, is_upper=True) if counts_in(value) else value
+
+
+def _limit(value: int, *, is_upper: bool) -> int:
+    if not isinstance(value, Symbolic):
+        return value
+    total = 0
+    for monomial, coefficient in value.terms:
+        total = total + coefficient * _monomial_limit(monomial, is_upper=is_upper == (coefficient > 0))
+    return total
+
+
+def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
+    plain = Symbolic.of({monomial: 1})
+    if not counts_in(plain):
+        return plain
+    if any(atom.bounds[0] < 0 for atom, _ in monomial):
+        return upper(plain) if is_upper else lower(plain)
+    return prod(_atom_limit(atom, is_upper=is_upper) ** power for atom, power in monomial)
+
+
+def _atom_limit(atom: Atom, *, is_upper: bool) -> int:
+    plain = Symbolic.of({((atom, 1),): 1})
+    if not counts_in(plain):
+        return plain
+    match atom:
+        case Symbol(source=Count() as source):
+            return source.bound if is_upper else atom.low
+        case Quotient():
+            divisor = maximum(1, _limit(atom.divisor, is_upper=not is_upper))
+            return _limit(atom.dividend, is_upper=is_upper) // divisor
+        case Maximum():
+            return maximum(*(_limit(operand, is_upper=is_upper) for operand in atom.operands))
+        case Named():
+            return _limit(atom.value, is_upper=is_upper)
+        case Indicator() | Rounded() | Factor() | Symbol():
+            return atom.bounds[1] if is_upper else atom.bounds[0]

@@ -1,0 +1,150 @@
+"""Operands that an operator's rules must know: what a rule raises where it does not, and the values with which it can go on.
+
+A rule that meets an unknown operand raises `UnknownContentsError`; one that asks whether an element of an input lies in a range, which
+only the run knows, `UndecidedError`. The frontend answers both: it makes the elements of the inputs behind symbols, and cuts their ranges
+where the other side of the question is an error of the model (`allowed`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from nautilus_cli.errors import ModelError, NautilusError
+from nautilus_cli.ir.dims import Element, Symbol, Symbolic, UndecidedError, element, symbols, upper
+from nautilus_cli.ir.types import TensorType
+
+LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
+"""Values of an element of which no rule asked for a range yet; one beyond stands for these, which every size is below."""
+
+DEFAULT_MOST = (4096, 4096, 512, 512, 64)
+"""Greatest value of an element that is a size, where no rule says how large that can be: by how many such sizes a tensor has. A tensor is
+then 64 MiB of bytes at most, or little more."""
+
+_UNBOUNDED = 1 << 30
+"""Sizes up from this have no bound but that of the element's type."""
+
+_MOST_QUESTIONS = 256
+"""That one node's rules may ask."""
+
+
+class UnknownContentsError(ModelError):
+    """The contents of an operand decide a shape, and are not known.
+
+    Attributes:
+        index: of the operand.
+        inputs: names of the graph inputs from which it is computed; None where that is not known.
+    """
+
+    def __init__(self, index: int, name: str) -> None:
+        super().__init__(
+            f"operand '{name}' decides the result's shape, but its contents are not known at compile time",
+            hint="Where it is a graph input, fix it with --bind NAME=VALUE.",
+        )
+        self.index = index
+        self.inputs: tuple[str, ...] | None = None
+
+
+class RangeError(ModelError):
+    """Elements of inputs have ranges that a node's rules allow, which are shorter than those they have so far.
+
+    Attributes:
+        ranges: least and greatest value by the symbol's name.
+    """
+
+    def __init__(self, ranges: Mapping[str, tuple[int, int]]) -> None:
+        told = ", ".join(f"{name} from {low} to {high}" for name, (low, high) in ranges.items())
+        super().__init__(f"takes {told}, and other operators other values")
+        self.ranges = ranges
+
+
+def depends_on_values(value: int) -> bool:
+    """Whether an integer depends on elements of inputs."""
+    return any(isinstance(symbol.source, Element) for symbol in symbols(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A symbol with another range."""
+
+    symbol: Symbol
+    low: int
+    high: int
+
+    @property
+    def value(self) -> int:
+        """The symbol with this range, as an integer."""
+        assert isinstance(self.symbol.source, Element)
+        return element(self.symbol.source, self.symbol.name, self.low, self.high)
+
+
+def allowed(ask: Callable[[Mapping[str, int]], object]) -> dict[str, Cut]:
+    """Return ranges of elements of inputs with which a node's rules have no question left.
+
+    Args:
+        ask: applies the rules, with symbols replaced by those of a mapping.
+
+    Raises:
+        UndecidedError: both answers to a question are right: the rules do not compute with such a value.
+        ModelError: what the rules raise.
+    """
+    found: dict[str, Cut] = {}
+    for _ in range(_MOST_QUESTIONS):
+        try:
+            ask({name: cut.value for name, cut in found.items()})
+            return found
+        except UndecidedError as error:
+            cuts = [cut for cut in _cuts(error) if not _is_refused(ask, found, cut)]
+            if len(cuts) != 1:
+                raise
+            found[cuts[0].symbol.name] = cuts[0]
+    raise ModelError("asks too much of the values of inputs")
+
+
+def _is_refused(ask: Callable[[Mapping[str, int]], object], found: Mapping[str, Cut], cut: Cut) -> bool:
+    """Whether the rules refuse the values of a cut."""
+    try:
+        ask({**{name: one.value for name, one in found.items()}, cut.symbol.name: cut.value})
+    except UndecidedError:
+        return False
+    except NautilusError:
+        return True
+    return False
+
+
+def _cuts(error: UndecidedError) -> tuple[Cut, ...]:
+    """Return the two ranges of a symbol in which a comparison holds and fails; none where it is not one of a symbol with a number."""
+    difference = error.left - error.right
+    if error.relation == "equals" or not isinstance(difference, Symbolic):
+        return ()
+    match difference.terms:
+        case ((((Symbol() as atom, 1),), sign),):
+            offset = 0
+        case (((), offset), (((Symbol() as atom, 1),), sign)):
+            pass
+        case _:
+            return ()
+    if not isinstance(atom.source, Element) or atom.divisor != 1:
+        return ()
+    # sign * symbol + offset <= limit
+    limit = -offset - (1 if error.relation == "is less than" else 0)
+    if sign > 0:
+        edge = limit // sign
+        return Cut(atom, atom.low, edge), Cut(atom, edge + 1, atom.high)
+    edge = -(limit // -sign)
+    return Cut(atom, edge, atom.high), Cut(atom, atom.low, edge - 1)
+
+
+def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
+    """Return default ranges of elements that are sizes of tensors without a bound of their own."""
+    found: dict[str, Cut] = {}
+    for type_ in types:
+        unbounded = [dim for dim in type_.static if upper(dim) >= _UNBOUNDED]
+        known = sorted({s for dim in unbounded for s in symbols(dim)}, key=lambda s: s.name)
+        open_ones = [s for s in known if isinstance(s.source, Element) and s.high == HIGHEST]
+        most = DEFAULT_MOST[min(len(open_ones), len(DEFAULT_MOST)) - 1]
+        for one in open_ones:
+            cut = Cut(one, max(one.low, -most), most)
+            if one.name not in found or found[one.name].high > most:
+                found[one.name] = cut
+    return found

@@ -1,0 +1,94 @@
+#include "counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+nautilus_status counts_create(nautilus_context *context) {
+  const struct payload *payload = &context->model->payload;
+  for (size_t i = 0; i < payload->patch_count; i++)
+    if (payload->patches[i].kind == PATCH_COUNT && payload->patches[i].size >= context->count_words)
+      context->count_words = (size_t)payload->patches[i].size + 1;
+  context->counts = calloc(context->count_words + 1, sizeof *context->counts);
+  context->count_dims = calloc(payload->dim_count + 1, sizeof *context->count_dims);
+  return context->counts != NULL && context->count_dims != NULL ? NAUTILUS_OK : error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+}
+
+void counts_destroy(nautilus_context *context) {
+  free(context->counts);
+  free(context->count_dims);
+}
+
+int counts_give(const nautilus_model *model, size_t port) {
+  const struct payload *payload = &model->payload;
+  for (size_t i = 0; i < payload->patch_count; i++)
+    if (payload->patches[i].kind == PATCH_COUNT && payload->patches[i].target == port)
+      return 1;
+  return 0;
+}
+
+nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) {
+  if (context->count_words == 0)
+    return NAUTILUS_OK;
+  TRY_DRIVER(&context->model->place.driver,
+             cuMemcpyDtoHAsync(context->counts, context->workspace, context->count_words * sizeof *context->counts, stream),
+             "reading what the model counted");
+  return NAUTILUS_OK;
+}
+
+/* Writes the dimensions of a port, of which some are among the numbers that were read. */
+static nautilus_status shape_of(const nautilus_context *context, size_t port, int64_t *dims) {
+  const struct payload *payload = &context->model->payload;
+  const struct payload_port *row = &payload->ports[port];
+  memcpy(dims, context->shapes.dims + row->dim_first, row->rank * sizeof *dims);
+  for (size_t i = 0; i < payload->patch_count; i++) {
+    const struct payload_patch *patch = &payload->patches[i];
+    if (patch->kind != PATCH_COUNT || patch->target != port)
+      continue;
+    int64_t found = context->counts[patch->size];
+    if (found < 0 || found > dims[patch->field])
+      return error_set(NAUTILUS_DEVICE_ERROR, "output '%s' has %lld in dimension %u, which is at most %lld; the outputs are not to be used",
+                       payload->strings + row->name, (long long)found, (unsigned)patch->field, (long long)dims[patch->field]);
+    dims[patch->field] = found;
+  }
+  return NAUTILUS_OK;
+}
+
+nautilus_status counts_bytes(const nautilus_context *context, size_t port, size_t *bytes) {
+  const struct payload_port *row = &context->model->payload.ports[port];
+  const int64_t *most = context->shapes.dims + row->dim_first;
+  int64_t *dims = context->count_dims;
+  size_t elements = 1;
+  TRY(shape_of(context, port, dims));
+  *bytes = context->shapes.port_bytes[port];
+  for (uint32_t i = 0; i < row->rank; i++)
+    if (most[i] > 0)
+      *bytes /= (size_t)most[i]; /* whatever remains is what an element takes */
+  for (uint32_t i = 0; i < row->rank; i++)
+    elements *= (size_t)dims[i];
+  *bytes *= elements;
+  return NAUTILUS_OK;
+}
+
+nautilus_status nautilus_output_shapes(nautilus_context *context, int64_t *const *outputs, void *stream) {
+  if (context == NULL || outputs == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_output_shapes: the context or the array of shapes is NULL");
+  const nautilus_model *model = context->model;
+  const struct payload_header *header = model->payload.header;
+  nautilus_status status = NAUTILUS_OK;
+  if (!context->counts_are_read) {
+    TRY(model_enter(model));
+    status = counts_enqueue(context, stream);
+    if (status == NAUTILUS_OK)
+      status = error_driver(&model->place.driver, model->place.driver.api.cuStreamSynchronize(stream), "waiting for the stream");
+    model_leave(model);
+  }
+  if (status == NAUTILUS_OK)
+    status = context_take_flag(context);
+  for (size_t i = 0; i < header->output_count && status == NAUTILUS_OK; i++)
+    if (outputs[i] != NULL)
+      status = shape_of(context, header->input_count + i, outputs[i]);
+  context->counts_are_read = status == NAUTILUS_OK;
+  return status;
+}
