@@ -9,12 +9,12 @@ from math import isqrt
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, symbols
+from nautilus_cli.ir.binding import bind, expressions, settled
+from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, lower, symbols, upper
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 
-OPEN_FAMILIES = frozenset({"conv", "depthwise", "gather", "gemm", "pointwise", "pool", "resize", "row", "scatter", "top_k"})
+OPEN_FAMILIES = frozenset({"compaction", "conv", "depthwise", "gather", "gemm", "pointwise", "pool", "resize", "row", "scatter", "top_k"})
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
 
 _WITH_OPEN_LISTS = frozenset({"gather", "resize", "scatter"})
@@ -50,7 +50,7 @@ class RangedChoice:
             ModelError: no schedule that was tried is legal for all sizes.
         """
         dims = dimensions(problem)
-        if not dims:
+        if not any(True for _ in expressions(problem)):
             return self._choose(family, problem, target)
         if family.name not in OPEN_FAMILIES:
             raise ModelError(
@@ -68,15 +68,24 @@ class RangedChoice:
         raise ModelError(f"no {family.name} kernel serves all sizes of {ranges}", hint="Give a narrower range.")
 
     def _candidates(self, family: Family, problem: Any, dims: tuple[Symbol, ...], target: Target) -> Iterator[Any]:
+        dims = tuple(d for d in dims if d.source is None)
         for number in range(max((len(self._points.get(d.name, ())) for d in dims), default=0)):
             near = {d: (*self._points.get(d.name, ()), d.high)[min(number, len(self._points.get(d.name, ())))] for d in dims}
             sizes = {d.name: representative(replace(d, high=max(d.low, near[d] // d.divisor * d.divisor))) for d in dims}
-            yield self._choose(family, bind(problem, sizes), target)
-        largest = bind(problem, {d.name: representative(d) for d in dims})
+            yield self._choose(family, _settled(problem, sizes), target)
+        largest = _settled(problem, {d.name: representative(d) for d in dims})
         yield self._choose(family, largest, target)
-        yield self._choose(family, bind(problem, {d.name: d.high for d in dims}), target)
-        yield self._choose(family, bind(problem, {d.name: d.low for d in dims}), target)
+        yield self._choose(family, _settled(problem, {d.name: d.high for d in dims}), target)
+        yield self._choose(family, _settled(problem, {d.name: d.low for d in dims}), target)
         yield from islice(family.schedules(largest, target), _MOST_TRIED)
+
+
+def _settled(problem: Any, sizes: Mapping[str, int]) -> Any:
+    """Return a problem of numbers: sizes of dimensions, and a number between its bounds for what follows from the values of inputs.
+
+    Several of those at their greatest could leave nothing of what lies between them.
+    """
+    return settled(bind(problem, sizes), lambda size: representative(Symbol("", min(max(1, lower(size)), upper(size)), upper(size))))
 
 
 def is_legal(family: Family, problem: Any, schedule: Any, target: Target) -> bool:
