@@ -8,6 +8,7 @@ import click
 
 from nautilus_cli.cli.options import (
     byte_count,
+    fp32_mode_option,
     jobs_option,
     json_option,
     model_argument,
@@ -16,7 +17,6 @@ from nautilus_cli.cli.options import (
     targets_option,
 )
 from nautilus_cli.cli.settings import Settings, common_options
-from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.ranges import DimRange, Size
 
 
@@ -37,12 +37,11 @@ from nautilus_cli.ir.ranges import DimRange, Size
     help="Where the weights go: into the library, or into a .safetensors file that must stay beside it; above 1 GiB, beside it."
     " [default: automatic]",
 )
+@fp32_mode_option
 @click.option(
-    "--fp32-mode",
-    type=click.Choice(["ffma", "3xtf32", "tf32"]),
-    default="ffma",
-    help="How matrices of fp32 are multiplied: in fp32; on tensor cores, each number as the sum of two of tf32; or on tensor cores, rounded"
-    " to tf32. [default: ffma]",
+    "--inplace-cache",
+    is_flag=True,
+    help="Let an output that is an input with rows appended, as present and past of a decoder, lie in its memory: a step copies nothing.",
 )
 @click.option("--save-temps", type=click.Path(path_type=Path), metavar="DIR", help="Keep kernel texts, images and compiler logs there.")
 @jobs_option
@@ -66,6 +65,7 @@ def command(
     dry_run: bool,
     weights: str,
     fp32_mode: str,
+    inplace_cache: bool,
     save_temps: Path | None,
     jobs: int | None,
     verify: bool,
@@ -81,17 +81,17 @@ def command(
     from nautilus_cli.cli.results import require_match, show_compilation, show_inspection, show_notes
 
     if dry_run:
-        if dims or any(isinstance(size, DimRange) for shape in shapes.values() for size in shape):
-            raise UsageError("a plan with open dimensions cannot be shown yet", where="--dry-run", hint="Give fixed sizes.")
         preview_options = driver.PreviewOptions(
             model=model,
             target=target,
-            shapes={name: tuple(size for size in shape if isinstance(size, int)) for name, shape in shapes.items()},
+            shapes=shapes,
+            dims=dims,
             bindings=bindings,
             outputs=outputs,
             max_memory_bytes=max_memory,
             device=device,
             fp32_mode=fp32_mode,
+            inplace_cache=inplace_cache,
         )
         with ProgressLine(settings) as progress:
             planned = driver.preview(preview_options, progress=progress)
@@ -115,6 +115,7 @@ def command(
         verify=verify,
         weights=weights,
         fp32_mode=fp32_mode,
+        inplace_cache=inplace_cache,
     )
     with ProgressLine(settings) as progress:
         result = driver.compile(options, progress=progress)

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import graph_options, json_option, target_option
+from nautilus_cli.cli.options import json_option, open_graph_options, target_option
 from nautilus_cli.cli.settings import Settings, common_options
+from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("inspect", short_help="Show what is in a model or a library.")
 @click.argument("path", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
 @target_option
-@graph_options
+@open_graph_options
 @click.option("--explain", metavar="NODE", help="Say everything about one ONNX node.")
 @json_option
 @common_options
@@ -22,7 +23,8 @@ def command(
     settings: Settings,
     path: Path,
     target: str | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[Size, ...]],
+    dims: dict[str, DimRange],
     bindings: dict[str, str],
     outputs: tuple[str, ...],
     explain: str | None,
@@ -33,7 +35,7 @@ def command(
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_inspection
 
-    options = driver.InspectOptions(path=path, target=target, shapes=shapes, bindings=bindings, outputs=outputs, explain=explain)
+    options = driver.InspectOptions(path=path, target=target, shapes=shapes, dims=dims, bindings=bindings, outputs=outputs, explain=explain)
     with ProgressLine(settings) as progress:
         result = driver.inspect(options, progress=progress)
     show_inspection(result, as_json)

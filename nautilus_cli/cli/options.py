@@ -215,6 +215,17 @@ def jobs_option(command: Command) -> Command:
     return click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at once. Default: one a core.")(command)
 
 
+def fp32_mode_option(command: Command) -> Command:
+    """Add --fp32-mode, as `fp32_mode`."""
+    return click.option(
+        "--fp32-mode",
+        type=click.Choice(["ffma", "3xtf32", "tf32"]),
+        default="ffma",
+        help="How matrices of fp32 are multiplied: in fp32; on tensor cores, each number as the sum of two of tf32; or on tensor cores,"
+        " rounded to tf32. [default: ffma]",
+    )(command)
+
+
 def library_argument(command: Command) -> Command:
     """Add the argument LIB.so, as `library`."""
     return click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so")(command)

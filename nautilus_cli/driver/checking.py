@@ -32,6 +32,7 @@ class CheckOptions:
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         device: number of the GPU whose target is the default; None for the first.
+        fp32_mode: how products of f32 are multiplied.
     """
 
     model: Path
@@ -41,6 +42,7 @@ class CheckOptions:
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     device: int | None = None
+    fp32_mode: str = "ffma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ def check(options: CheckOptions, progress: Progress = silent) -> CheckResult:
     launches = None
     if found.graph is not None:
         progress("planning", 0, 1)
-        later, launches = _planned(found.graph, selections)
+        later, launches = _planned(found.graph, selections, options.fp32_mode)
         obstacles += later
     return CheckResult(
         model=options.model,
@@ -117,7 +119,7 @@ def check(options: CheckOptions, progress: Progress = silent) -> CheckResult:
     )
 
 
-def _planned(graph: Graph, selections: Sequence[Selection]) -> tuple[list[Obstacle], int | None]:
+def _planned(graph: Graph, selections: Sequence[Selection], fp32_mode: str) -> tuple[list[Obstacle], int | None]:
     """Return what no kernel can do, and how many groups of nodes there are."""
     try:
         graph = pipeline.simplify(graph, is_supported=False)
@@ -127,7 +129,7 @@ def _planned(graph: Graph, selections: Sequence[Selection]) -> tuple[list[Obstac
         return [Obstacle(node=error.where or "", op="", reason=error.message, hint=error.hint or "")], None
     for selection in selections:
         choose = recorded_choice(Cache.default(), selection.target, gpu=selection.gpu)
-        for group, refusal in refused(fused, selection.target, choose):
+        for group, refusal in refused(fused, selection.target, choose, fp32_mode=fp32_mode):
             names = dict.fromkeys(name for node in group.nodes for name in node.origin)
             anchor = group.anchor or group.nodes[-1]
             found.append(Obstacle(node=", ".join(names), op=anchor.op, reason=refusal.message, hint=refusal.hint or ""))

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from nautilus_cli.driver.options import InspectOptions, Progress, silent
-from nautilus_cli.driver.plan_sections import Section, fields_text, kernels_section, memory_section, nodes_text, plan_data, source
+from nautilus_cli.driver.plan_sections import (
+    Section,
+    fields_text,
+    kernels_section,
+    memory_section,
+    nodes_text,
+    plan_data,
+    shared_lines,
+    source,
+)
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node
@@ -52,8 +61,9 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResu
 
 
 def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult:
+    from nautilus_cli.driver.open_dimensions import points_of
     from nautilus_cli.frontend.load import load
-    from nautilus_cli.lowering.planner import plan
+    from nautilus_cli.lowering.planner import plan_each
     from nautilus_cli.passes import pipeline
     from nautilus_cli.passes.fuse import fuse
     from nautilus_cli.passes.supported import unsupported
@@ -61,7 +71,7 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     from nautilus_cli.tuning.records import recorded_choice
 
     progress("reading the model", 0, 1)
-    model = load(options.path, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
+    model = load(options.path, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     graph = pipeline.simplify(model.graph, is_supported=False)
     sections = [_summary(options.path, model.graph, model.opset, model.producer)]
     data: dict[str, Any] = {"model": str(options.path), "opset": model.opset, "operators": dict(Counter(n.op for n in model.graph.nodes))}
@@ -73,7 +83,8 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
         return InspectResult(sections=tuple(sections), data=data)
     target = select(options.target).target
     fused = fuse(graph)
-    planned = plan(fused, target, recorded_choice(Cache.default(), target))
+    points = points_of(options.shapes, options.dims, model)
+    (planned,) = plan_each(fused, ((target, recorded_choice(Cache.default(), target)),), points=points)
     if options.explain is not None:
         return _explain(options.explain, graph, fused, planned)
     sections += [
@@ -146,6 +157,7 @@ def _inspect_library(path: Path) -> InspectResult:
     found = manifest.read_beside(path)
     ports = [f"{p['name']}: {p['dtype']}{p['shape']}" for p in (*found["inputs"], *found["outputs"])]
     text = f"{path.name}: targets {', '.join(name for name, _ in held)}; {', '.join(ports)}; model {found['model_sha256'][:16]}"
+    text = "\n".join([text, *shared_lines(found["inputs"], [port["name"] for port in found["outputs"]])])
     place = f" in {found['weights_file']}" if found["weights_file"] else ""
     memory = f"arena {found['arena_bytes']} bytes, weights {found['weight_bytes']} bytes{place}"
     targets = [found, *found["more_targets"]]

@@ -125,7 +125,8 @@ class InspectOptions:
     Attributes:
         path: an ONNX file or a compiled library.
         target: name of a target; None for the device present, else the emulator.
-        shapes: static shape of an input, by name.
+        shapes: shape of an input, by name; a range leaves a dimension open to the run.
+        dims: ranges of dimensions that the model names.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         explain: name of an ONNX node to say everything about; None for the whole.
@@ -133,7 +134,8 @@ class InspectOptions:
 
     path: Path
     target: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     explain: str | None = None

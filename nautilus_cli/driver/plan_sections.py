@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from nautilus_cli.driver.memory import memory_of
-from nautilus_cli.lowering.plan import Plan
+from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.lowering.plan import Plan, Port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,37 @@ def fields_text(data: object) -> str:
 def source(family: str) -> str:
     """Return where the device code of a family is."""
     return f"templates/include/nautilus/kernels/{family}.cuh"
+
+
+def sizes_data(sizes: Sequence[int]) -> list[int | str]:
+    """Return sizes as JSON types: those that depend on open dimensions as text."""
+    return [size_data(size) for size in sizes]
+
+
+def size_data(size: int) -> int | str:
+    """Return a size as a JSON type."""
+    return str(size) if is_symbolic(size) else size
+
+
+def port_data(port: Port) -> dict[str, Any]:
+    """Return an input or output as JSON types."""
+    shared = {} if port.shared is None else {"shared": asdict(port.shared)}
+    return {"name": port.name, "dtype": str(port.dtype), "shape": sizes_data(port.shape), **shared}
+
+
+def shared_lines(inputs: Sequence[Mapping[str, Any]], outputs: Sequence[str]) -> list[str]:
+    """Return a line for each input that shares its memory with an output.
+
+    Args:
+        inputs: as `port_data`, or the manifest, has them.
+        outputs: names, in order.
+    """
+    return [
+        f"{port['name']} in the memory of {outputs[port['shared']['port']]},"
+        f" with room for {port['shared']['capacity']} along dimension {port['shared']['axis']}"
+        for port in inputs
+        if "shared" in port
+    ]
 
 
 def kernels_section(plan: Plan) -> Section:
@@ -99,7 +131,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "launches": [
             {
                 "kernel": launch.kernel,
-                "grid": list(plan.kernels[launch.kernel].geometry.grid),
+                "grid": sizes_data(plan.kernels[launch.kernel].geometry.grid),
                 "threads": plan.kernels[launch.kernel].geometry.threads,
                 "smem_bytes": plan.kernels[launch.kernel].geometry.smem_bytes,
                 "nodes": list(launch.origin),
@@ -107,10 +139,13 @@ def plan_data(plan: Plan) -> dict[str, Any]:
             }
             for launch in plan.launches
         ],
-        "arena_bytes": plan.arena_bytes,
+        "arena_bytes": memory.workspace_bytes,
         "weight_bytes": plan.weight_bytes,
         "input_bytes": memory.inputs_bytes,
         "output_bytes": memory.outputs_bytes,
         "memory_bytes": memory.total_bytes,
-        "buffers": [{"tensor": b.tensor, "offset": b.offset, "bytes": b.bytes, "first": b.first, "last": b.last} for b in plan.buffers],
+        "buffers": [
+            {"tensor": b.tensor, "offset": size_data(b.offset), "bytes": size_data(b.bytes), "first": b.first, "last": b.last}
+            for b in plan.buffers
+        ],
     }

@@ -8,11 +8,22 @@ from pathlib import Path
 
 from nautilus_cli.driver.inspection import InspectResult
 from nautilus_cli.driver.memory import require_within
+from nautilus_cli.driver.open_dimensions import points_of
 from nautilus_cli.driver.options import Progress, silent
-from nautilus_cli.driver.plan_sections import Section, kernels_section, launches_section, memory_section, plan_data
+from nautilus_cli.driver.plan_sections import (
+    Section,
+    kernels_section,
+    launches_section,
+    memory_section,
+    plan_data,
+    port_data,
+    shared_lines,
+)
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.planner import plan_each
+from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.passes import pipeline
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
@@ -25,22 +36,26 @@ class PreviewOptions:
     Attributes:
         model: the ONNX file.
         target: names of targets, separated by commas; None for the device present, else the emulator.
-        shapes: static shape of an input, by name.
+        shapes: shape of an input, by name; a range leaves a dimension open to the run.
+        dims: ranges of dimensions that the model names.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         max_memory_bytes: device memory that one context may need; None for any.
         device: number of the GPU whose target is the default; None for the first.
         fp32_mode: how products of f32 are multiplied.
+        inplace_cache: whether an output that is an input with rows appended lies in the same memory.
     """
 
     model: Path
     target: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None
     device: int | None = None
     fp32_mode: str = "ffma"
+    inplace_cache: bool = False
 
 
 def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResult:
@@ -51,24 +66,27 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
     """
     selections = select_each(options.target, options.device)
     progress("reading the model", 0, 1)
-    model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
+    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
-    fused = pipeline.run(model.graph)
+    fused = pipeline.run(model.graph, inplace_cache=options.inplace_cache)
     progress("planning", 0, 1)
     choices = [recorded_choice(Cache.default(), s.target, gpu=s.gpu) for s in selections]
-    plans = plan_each(fused, zip((s.target for s in selections), choices, strict=True), fp32_mode=options.fp32_mode)
+    points = points_of(options.shapes, options.dims, model)
+    plans = plan_each(fused, zip((s.target for s in selections), choices, strict=True), fp32_mode=options.fp32_mode, points=points)
     first = plans[0]
     require_within(first, options.max_memory_bytes)
 
-    notes = tuple(note for s, choose in zip(selections, choices, strict=True) for note in (*s.notes, *choose.notes))
+    notes = (*model.notes, *(note for s, choose in zip(selections, choices, strict=True) for note in (*s.notes, *choose.notes)))
     ports = {"inputs": first.inputs, "outputs": first.outputs}
     lines = [f"{kind}: {', '.join(f'{p.name}: {p.dtype}{list(p.shape)}' for p in found)}" for kind, found in ports.items()]
+    lines += [f"{d.name}: {d.low}..{d.high}, multiples of {d.divisor}" for d in dimensions(tuple(p.shape for p in first.inputs))]
+    lines += shared_lines([port_data(p) for p in first.inputs], [p.name for p in first.outputs])
     names = ", ".join(s.target.name for s in selections)
     summary = Section(title="plan", text="\n".join([f"{options.model.name} for {names}", *lines]))
     data = {
         "model": str(options.model),
         "notes": list(notes),
-        **{kind: [{"name": p.name, "dtype": str(p.dtype), "shape": list(p.shape)} for p in found] for kind, found in ports.items()},
+        **{kind: [port_data(p) for p in found] for kind, found in ports.items()},
         **plan_data(first),
         "more_targets": [plan_data(p) for p in plans[1:]],
     }

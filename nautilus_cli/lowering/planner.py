@@ -17,8 +17,8 @@ from nautilus_cli.ir.types import UCS4
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering import (
-    compaction,
     cache_write,
+    compaction,
     conv,
     conv_transpose,
     elimination,
@@ -160,20 +160,21 @@ def _port(name: str, value: Value, texts: frozenset[str]) -> Port:
     return Port(name=name, dtype=UCS4 if name in texts else value.type.dtype, shape=value.type.static)
 
 
-def refused(fused: FusedGraph, target: Target, choose: Choose) -> Iterator[tuple[Group, NautilusError]]:
+def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str = "ffma") -> Iterator[tuple[Group, NautilusError]]:
     """Yield each group for which there is no kernel on a target, and why; weights are not packed, so that this is quick.
 
     Args:
         fused: the fused graph, with static shapes.
         target: what the kernels would run on.
         choose: picks the schedule of a problem.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
     ranged = RangedChoice(choose)
     for group in fused.groups:
         if all(same(prod(v.type.static), 0) for v in group.outputs):
             continue
         try:
-            found, _ = rebased(_lower(group))
+            found, _ = rebased(_lower(group, fp32_mode))
             _chosen(group, found, target, ranged)
         except ModelError as error:
             yield group, error

@@ -119,6 +119,8 @@ def _candidates(graph: Graph) -> Iterator[tuple[int, tuple[Node, int]]]:
     seen: set[Value] = set()
     for place, (name, value) in enumerate(graph.outputs):
         node = producers.get(value)
+        if node is not None and node.op == CACHE_WRITE.name:
+            continue
         past = None if node is None or node.op != "Concat" else node.inputs[0]
         number = inputs.get(past) if past is not None else None
         if node is None or number is None or value in seen:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from nautilus_cli import driver
+from nautilus_cli.ir.ranges import DimRange
 
 from .conftest import Run
 
@@ -35,6 +36,13 @@ def test_options_reach_driver(run: Run, answer) -> None:
             model=Path("m.onnx"), target="sm_80,emulated", shapes={"x": (1, 3)}, bindings={"sr": "1"}, outputs=("a",), device=1
         )
     ]
+
+
+def test_ranges_and_the_mode_reach_driver(run: Run, answer) -> None:
+    calls = answer("check", GOOD)
+    assert run("check", *["m.onnx", "--shape", "x=1..4x3", "--dim", "n=8..64/8", "--fp32-mode", "tf32"]).code == 0
+    ranges = {"shapes": {"x": (DimRange(1, 4), 3)}, "dims": {"n": DimRange(8, 64, 8)}}
+    assert calls == [driver.CheckOptions(model=Path("m.onnx"), **ranges, fp32_mode="tf32")]
 
 
 def test_what_compiles(run: Run, answer) -> None:

@@ -44,11 +44,17 @@ def test_ranges_reach_driver(run: Run, answer) -> None:
     assert calls[0].dims == {"batch": DimRange(1, 8, 1, (4,)), "seq": DimRange(8, 64, 8)}
 
 
-@pytest.mark.parametrize("given", ["--shape x=1..64x3", "--dim batch=1..8"])
-def test_a_plan_with_ranges_is_not_shown(given: str, run: Run) -> None:
-    done = run("compile", "m.onnx", "--dry-run", *given.split())
-    assert done.code == 2
-    assert "a plan with open dimensions cannot be shown yet" in done.err
+def test_ranges_reach_a_dry_run(run: Run, answer) -> None:
+    calls = answer("preview", SimpleNamespace(sections=(), data={}, notes=()))
+    assert run("compile", *["m.onnx", "--dry-run", "--shape", "x=1..64x3", "--dim", "batch=1..8", "--inplace-cache"]).code == 0
+    ranges = {"shapes": {"x": (DimRange(1, 64), 3)}, "dims": {"batch": DimRange(1, 8)}}
+    assert calls == [driver.PreviewOptions(model=Path("m.onnx"), **ranges, inplace_cache=True)]
+
+
+def test_a_cache_in_place_reaches_driver(run: Run, answer) -> None:
+    calls = answer("compile", compilation())
+    assert run("compile", *["m.onnx", "-o", "libm.so", "--inplace-cache"]).code == 0
+    assert calls[0].inplace_cache
 
 
 @pytest.mark.parametrize("given", ["sm_80,sm_90a,emulated", "sm_80 --target sm_90a,emulated"])
