@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.counts import counts_in
 from nautilus_cli.ir.dims import Symbolic, factor, lower, upper
 
 _INT = 2**31
@@ -16,7 +17,12 @@ _MOST_MULTIPLE = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberRow:
-    """A number as a type: `form` is Static, Scalar, LongScalar or Divisor, `numbers` its template arguments."""
+    """A number as a type, with its template arguments.
+
+    Attributes:
+        form: Static; Scalar or LongScalar, an argument; Divisor, one with a factor; Loaded or LongLoaded, which an argument points to.
+        numbers: the template arguments.
+    """
 
     form: str
     numbers: tuple[int, ...]
@@ -40,7 +46,8 @@ class Scalars:
             raise InternalError(f"{value} is no argument of the kernel")
         fits = lower(value) >= -_INT and upper(value) < _INT
         common = gcd(*(coefficient for _, coefficient in value.terms), _MOST_MULTIPLE)
-        return NumberRow(form="Scalar" if fits else "LongScalar", numbers=(self._slots[value], common))
+        kind = "Loaded" if counts_in(value) else "Scalar"
+        return NumberRow(form=kind if fits else f"Long{kind}", numbers=(self._slots[value], common))
 
     def divisor(self, value: int) -> NumberRow:
         """Return VALUE as the type of a number that indices are divided by: its factor is an argument too."""

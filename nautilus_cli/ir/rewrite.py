@@ -11,6 +11,7 @@ from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.counts import counts_of, counts_of_value
 from nautilus_cli.ir.graph import Graph, Node, Value
 
 NO_NODES: Mapping[Node, Sequence[Node]] = {}
@@ -31,24 +32,32 @@ def substitute(graph: Graph, *, values: Mapping[Value, Value] = NO_VALUES, nodes
     for old in graph.nodes:
         for node in nodes.get(old, (old,)):
             kept.append(_reading(node, ends))
-    outputs = tuple((name, ends.get(value, value)) for name, value in graph.outputs)
-    return replace(graph, nodes=sort(kept), outputs=outputs)
+    outputs, counts = (tuple((name, ends.get(value, value)) for name, value in ports) for ports in (graph.outputs, graph.counts))
+    return replace(graph, nodes=sort(kept, counts), outputs=outputs, counts=counts)
 
 
 def prune(graph: Graph) -> Graph:
-    """Return GRAPH without nodes whose results nobody reads; last results that nobody reads, of a node that stays, become None."""
-    live = set(graph.output_values())
+    """Return GRAPH without nodes whose results nobody reads; last results that nobody reads, of a node that stays, become None.
+
+    A count is read by whatever has it in a shape.
+    """
+    holders = dict(graph.counts)
+    live = {value for _, value in graph.outputs}
+    live.update(holders[s.name] for value in tuple(live) for s in counts_of_value(value))
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         read = [number for number, value in enumerate(node.outputs) if value in live]
         if not read:
             continue
         live.update(node.operands())
+        if holders:
+            live.update(holders[s.name] for s in counts_of(node))
         # Only the last ones: an unread result between others (of Split) still decides where its neighbours begin.
         outputs = tuple(value if number <= read[-1] else None for number, value in enumerate(node.outputs))
         kept.append(node if outputs == node.outputs else replace(node, outputs=outputs))
     kept.reverse()
-    return graph if tuple(kept) == graph.nodes else replace(graph, nodes=tuple(kept))
+    counts = tuple((name, value) for name, value in graph.counts if value in live)
+    return graph if tuple(kept) == graph.nodes and counts == graph.counts else replace(graph, nodes=tuple(kept), counts=counts)
 
 
 def retarget(nodes: Iterable[Node], results: Mapping[Value, Value]) -> tuple[Node, ...]:
@@ -68,8 +77,10 @@ def retarget(nodes: Iterable[Node], results: Mapping[Value, Value]) -> tuple[Nod
     )
 
 
-def sort(nodes: Iterable[Node]) -> tuple[Node, ...]:
+def sort(nodes: Iterable[Node], counts: Sequence[tuple[str, Value]] = ()) -> tuple[Node, ...]:
     """Return NODES in topological order, as close to the given one as that allows (unchanged where it is one already).
+
+    What has a count of COUNTS (name and value) in a shape comes behind what computes it.
 
     Raises:
         InternalError: they are cyclic.
@@ -77,6 +88,10 @@ def sort(nodes: Iterable[Node]) -> tuple[Node, ...]:
     nodes = tuple(nodes)
     producer = {value: number for number, node in enumerate(nodes) for value in node.results()}
     sources = [{producer[v] for v in node.operands() if v in producer} for node in nodes]
+    if counts:
+        held = {name: producer[value] for name, value in counts if value in producer}
+        for number, node in enumerate(nodes):
+            sources[number] |= {held[s.name] for s in counts_of(node) if s.name in held} - {number}
     if all(source < number for number, needed in enumerate(sources) for source in needed):
         return nodes
     readers: list[list[int]] = [[] for _ in nodes]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.counts import counts_in
 from nautilus_cli.ir.dims import factor
 from nautilus_cli.ir.expression import Expression, RowProgram
 from nautilus_cli.ir.index_map import divisors
@@ -158,6 +159,9 @@ class KernelRequest:
 
 
 def scalar_values(problem: Any, functors: tuple[tuple[str, Expression | RowProgram], ...]) -> tuple[int, ...]:
-    """Return the sizes that are arguments of a kernel: each distinct expression once, in order of first use, then factors of divisors."""
+    """Return the sizes that are arguments of a kernel: each distinct expression once, in order of first use, then factors of divisors.
+
+    A number that a kernel gives has no factor, which the host works out.
+    """
     sizes = (*expressions(problem), *expressions(functors))
-    return tuple(dict.fromkeys((*sizes, *map(factor, divisors(functors)))))
+    return tuple(dict.fromkeys((*sizes, *(factor(divisor) for divisor in divisors(functors) if not counts_in(divisor)))))

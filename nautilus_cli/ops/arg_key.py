@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import I64, U32, U64, TensorType, dtype_of
+from nautilus_cli.ir.types import F32, F64, I32, I64, U32, U64, TensorType, dtype_of
 from nautilus_cli.ops.checks import broadcast_shape, first_of, operand, operand_count, required
 from nautilus_cli.ops.element_types import NUMERIC
-from nautilus_cli.ops.spec import Inference, Operator, Pointwise
+from nautilus_cli.ops.spec import Inference, NoAttrs, Operator, Pointwise
 
 KEYED = tuple(d for d in NUMERIC if d.compute.bits <= 32)
 """Element types whose values leave half a key for the place."""
+
+
+ORDERED_BITS = "nautilus::OrderedBits"
+
+ORDERED = (F32, F64, I32, I64, U32, U64)
+"""Element types whose values have keys of as many bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,24 @@ def require_elements(shape: tuple[int, ...], axis: int) -> None:
         raise ModelError(f"operand 'data' has shape {list(shape)}: along axis {axis} there is no element whose index could be the result")
 
 
+def _infer_bits(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 1, 1)
+    x = operand(inference, 0, "X", ORDERED)
+    return (TensorType(U32 if x.dtype.bits == 32 else U64, x.shape),)
+
+
+def _bits(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    return (ordered_bits(first_of(arrays)),)
+
+
 OPERATORS = (
+    Operator(
+        name=ORDERED_BITS,
+        infer=_infer_bits,
+        evaluate=_bits,
+        lowering=Pointwise("ordered_bits"),
+        source="Nautilus's own: bits that order as values do (M. Herf, Radix Tricks, 2001)",
+    ),
     Operator(
         name="nautilus::ArgKey",
         infer=_infer_key,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from nautilus_cli.ir.counts import counts_in, counts_of
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.index_map import IndexMap
@@ -49,6 +50,20 @@ class Dataflow:
         for node in self.computing:
             for source in dict.fromkeys(self.source(v)[0] for v in node.operands()):
                 self.readers.setdefault(source, []).append(node)
+        self._counts: dict[Node, tuple[Node, ...]] = {}
+        self._counted: dict[Node, list[Node]] = {}
+        if graph.counts:
+            self._read_counts(dict(graph.counts))
+
+    def _read_counts(self, holders: Mapping[str, Value]) -> None:
+        """Note which nodes give the counts that others need to know, movement between them included."""
+        for node in self.computing:
+            found = counts_of(node).union(*(counts_in(self.source(v)[1]) for v in node.operands()))
+            givers = dict.fromkeys(self.producer[self.source(holders[s.name])[0]] for s in found)
+            givers.pop(node, None)  # what gives a count has it in a shape, and does not read it
+            self._counts[node] = tuple(givers)
+            for giver in givers:
+                self._counted.setdefault(giver, []).append(node)
 
     def source(self, value: Value) -> tuple[Value, IndexMap]:
         """Return where VALUE comes from, through transparent movement, and the map to it."""
@@ -62,16 +77,18 @@ class Dataflow:
         return same(source.type.elements, value.type.elements) and index_map.is_identity
 
     def predecessors(self, node: Node) -> Iterator[Node]:
-        """Yield the computing nodes that NODE reads from."""
+        """Yield the computing nodes that NODE reads from, those that give its counts included."""
         for value in node.operands():
             producer = self.producer.get(self.source(value)[0])
             if producer is not None:
                 yield producer
+        yield from self._counts.get(node, ())
 
     def successors(self, node: Node) -> Iterator[Node]:
-        """Yield the computing nodes that read from NODE."""
+        """Yield the computing nodes that read from NODE, those that need its counts included."""
         for value in node.results():
             yield from self.readers.get(value, ())
+        yield from self._counted.get(node, ())
 
 
 class Cluster:

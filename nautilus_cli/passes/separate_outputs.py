@@ -15,7 +15,7 @@ def separate_outputs(graph: Graph) -> Graph:
     """Put a copy before each output that is an input, a constant, or another output too."""
     computed = set(graph.producers())
     copies = []
-    taken: set[Value] = set()
+    taken: set[Value] = {value for _, value in graph.counts}  # which kernels read from a place of their own
     outputs = []
     for name, value in graph.outputs:
         if value not in computed or value in taken:

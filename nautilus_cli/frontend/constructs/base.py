@@ -140,6 +140,10 @@ class Occurrence:
         tensor = self.tensor_name(number)
         return None if tensor is None else self.host.declared(tensor)
 
+    def size_name(self, number: int) -> str:
+        """Return what the size of a result is called that a kernel gives: after the result, as messages and manifests show it."""
+        return f"{quoted(self.node.output[number] or self.origin)[1:-1]}.count"
+
     def constant(self, array: np.ndarray | np.generic | list[int]) -> Value:
         """Return a constant; a list becomes int64."""
         return self.builder.constant(np.asarray(array, np.int64) if isinstance(array, list) else np.asarray(array))

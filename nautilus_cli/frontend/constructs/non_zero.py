@@ -1,7 +1,7 @@
 """NonZero: where elements are not zero.
 
-How many there are depends on the operand's contents. Where those are known at compile time, so is the result; else a declared output of the
-model may say how many there are, and then the run checks that it is so.
+How many there are depends on the operand's contents. Where those are known at compile time, so is the result; a declared output of the
+model may say how many there are, and then the run checks that it is so; else a kernel counts them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy as np
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.constructs.selection import required_to_hold
 from nautilus_cli.frontend.entities import Entity
-from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, I64
+from nautilus_cli.ops.numbers import number
+from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import cast, reshape
 
 
@@ -25,8 +27,11 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     x = call.tensor(0)
     count = _declared(call)
     elements = x.type.elements
-    if x.constant is not None or count is None or is_symbolic(elements) or not x.type.shape:
+    if x.constant is not None or same(elements, 0):
         return call.builder.apply("NonZero", [x], outputs=(call.tensor_name(0),))
+    if count is None or is_symbolic(elements) or not x.type.shape:
+        flat = reshape(call.builder, cast(call.builder, x, BOOL), (elements,))
+        return [coordinates(call, places(call.builder, flat, call.size_name(0)), x.type.static)]
     if count > elements:
         raise call.error(f"its result is declared with {count} places, but its operand has {elements} elements")
     return [_places(call, x, count)]
@@ -53,15 +58,24 @@ def _places(call: Occurrence, x: Value, count: int) -> Value:
     places = node("Where", [is_set, node("Sub", [ends, call.constant(np.int64(1))]), behind])
     ordered = node("ScatterElements", [call.constant(np.zeros(count + elements, np.int64)), places, numbers])
     flat = node("Slice", [ordered, call.constant([0]), call.constant([count])])
-    rows = []
-    for axis, extent in enumerate(shape):
-        row = node("Div", [flat, call.constant(np.int64(prod(shape[axis + 1 :])))])
-        rows.append(reshape(call.builder, node("Mod", [row, call.constant(np.int64(extent))]), (1, count)))
-    (found,) = call.builder.apply("Concat", rows, outputs=(call.tensor_name(0),), axis=0)
-    assert found is not None
+    found = coordinates(call, flat, shape)
     last = node("Slice", [ends, call.constant([elements - 1]), call.constant([elements])])
     is_right = reshape(call.builder, node("Equal", [last, call.constant([count])]), ())
     return required_to_hold(call.builder, found, [is_right])
+
+
+def coordinates(call: Occurrence, flat: Value, shape: tuple[int, ...]) -> Value:
+    """Return [rank, n]: the coordinates in a tensor of SHAPE of the n elements whose numbers are FLAT."""
+    builder, (count,) = call.builder, flat.type.static
+    if not shape:  # no coordinate; how many there are is all there is to say
+        return builder.node("Slice", [reshape(builder, flat, (1, count)), builder.sizes([0]), builder.sizes([0]), builder.sizes([0])])
+    rows = []
+    for axis, extent in enumerate(shape):
+        row = builder.node("Div", [flat, number(builder, prod(shape[axis + 1 :]), I64)]) if axis + 1 < len(shape) else flat
+        rows.append(reshape(builder, builder.node("Mod", [row, number(builder, extent, I64)]) if axis else row, (1, count)))
+    (found,) = builder.apply("Concat", rows, outputs=(call.tensor_name(0),), axis=0)
+    assert found is not None
+    return found
 
 
 CONSTRUCT = Construct(name="NonZero", build=_build, source="ONNX 28, NonZero-13", since=9)

@@ -1,6 +1,7 @@
 // Dimensions as types: a kernel never knows whether a number was fixed at compile time.
 #pragma once
 
+#include <nautilus/device/memory.cuh>
 #include <nautilus/device/platform.cuh>
 
 namespace nautilus {
@@ -63,6 +64,22 @@ struct Scalar {
 template <int kSlotNumber, int kMultipleOf>
 using LongScalar = Scalar<kSlotNumber, kMultipleOf, long long>;
 
+// The twin of Scalar for a number that an earlier kernel gave: the argument says where it lies. Kernels that have one begin when all
+// before them have ended, so that it may be read at any time.
+template <int kSlotNumber, int kMultipleOf, class ValueType = int>
+struct Loaded {
+  enum : bool { kIsStatic = false };
+  enum : int { kSlot = kSlotNumber, kMultiple = kMultipleOf };
+  using Value = ValueType;
+
+  template <class Arguments>
+  NAUTILUS_DEVICE static constexpr Value get(const Arguments &arguments) {
+    return static_cast<Value>(device::load_number(reinterpret_cast<const long long *>(arguments.scalars[kSlot])));
+  }
+};
+template <int kSlotNumber, int kMultipleOf>
+using LongLoaded = Loaded<kSlotNumber, kMultipleOf, long long>;
+
 // A number by which indices are divided: the host has worked out what such a division becomes a product with, as `factor` of
 // nautilus_cli/ir/dims.py says.
 struct Divided {
@@ -113,15 +130,16 @@ NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Static<kN>) {
   return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(kN));
 }
 
+// A divisor that a kernel gave, or an open size, may be 0: then there is no element, and any quotient will do.
 template <class Index>
 NAUTILUS_DEVICE constexpr Index divide(Index dividend, Index divisor) {
   using Unsigned = typename UnsignedOf<Index>::Type;
-  return static_cast<Index>(static_cast<Unsigned>(dividend) / static_cast<Unsigned>(divisor));
+  return static_cast<Index>(static_cast<Unsigned>(dividend) / static_cast<Unsigned>(divisor + (divisor == 0)));
 }
 template <class Index>
 NAUTILUS_DEVICE constexpr Index remainder(Index dividend, Index divisor) {
   using Unsigned = typename UnsignedOf<Index>::Type;
-  return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(divisor));
+  return static_cast<Index>(static_cast<Unsigned>(dividend) % static_cast<Unsigned>(divisor + (divisor == 0)));
 }
 NAUTILUS_DEVICE constexpr long long divide(long long dividend, int divisor) { return divide<long long>(dividend, divisor); }
 NAUTILUS_DEVICE constexpr long long remainder(long long dividend, int divisor) { return remainder<long long>(dividend, divisor); }

@@ -13,7 +13,7 @@ enum class LoadHint {
     kDefault,     // coherent; the only one for memory that this kernel also writes
     kReadOnly,    // read-only for the whole kernel
     kStreaming,   // read-only, once: evicted first
-    kNoAllocate,  // read-only, once, large: not kept in L1
+    kNoAllocate,  // read-only, once, large: not kept in L1. Keeps its place before a wait for earlier kernels; ptxas moves the others behind it
 };
 
 enum class StoreHint {
@@ -61,7 +61,7 @@ struct LoadTag {};
 
 NAUTILUS_DEFINE_LOAD(LoadHint::kReadOnly, ".nc")
 NAUTILUS_DEFINE_LOAD(LoadHint::kStreaming, ".nc.L1::evict_first")
-NAUTILUS_DEFINE_LOAD(LoadHint::kNoAllocate, ".nc.L1::no_allocate")
+NAUTILUS_DEFINE_LOAD(LoadHint::kNoAllocate, ".L1::no_allocate")
 
 #undef NAUTILUS_DEFINE_LOAD
 
@@ -118,6 +118,15 @@ NAUTILUS_DEVICE Vec load_global(const T *address, Site site = current_site()) {
         detail::load_bits(bits, address, detail::LoadTag<kHint>());
         return bit_cast<Vec>(bits);
     }
+#endif
+}
+
+// Reads an integer that nothing writes while the kernel runs. The compiler knows so, and reads it once however often it is asked for.
+NAUTILUS_DEVICE long long load_number(const long long *address) {
+#ifdef NAUTILUS_EMULATED
+    return *address;
+#else
+    return __ldg(address);
 #endif
 }
 

@@ -1,0 +1,149 @@
+"""Sizes that depend on data: one library on data in which nothing, one, some and all of it counts, held against onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+import nautilus_cli
+from nautilus_cli import driver
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.numerics import compare, derived
+from nautilus_cli.runtime.model import EmulatorOptions
+from tests.e2e.networks import model
+
+ORDERS = (EmulatorOptions(order="fifo"), EmulatorOptions(order="reverse", poison=True, threads=1), EmulatorOptions(order="random", seed=3))
+
+Feed = Mapping[str, np.ndarray]
+
+
+class Network:
+    """Collects nodes; what nothing reads is an output, of which the model declares no dimension."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.constants: dict[str, np.ndarray] = {}
+
+    def input(self, name: str, dtype: Any, *shape: int | str) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape))
+        return name
+
+    def constant(self, array: Any, dtype: Any = np.int64) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(array, dtype)
+        return name
+
+    def nodes_of(self, op: str, *operands: str, outputs: int = 1, **attributes: Any) -> list[str]:
+        names = [f"n{len(self.nodes)}_{number}" for number in range(outputs)]
+        self.nodes.append(helper.make_node(op, operands, names, **attributes))
+        return names
+
+    def node(self, op: str, *operands: str, **attributes: Any) -> str:
+        return self.nodes_of(op, *operands, **attributes)[0]
+
+    def model(self, opset: int = 18) -> ModelProto:
+        read = {name for node in self.nodes for name in node.input}
+        left = [name for node in self.nodes for name in node.output if name not in read]
+        bare = model(self.nodes, self.inputs, [helper.make_empty_tensor_value_info(n) for n in left], self.constants, opset=opset)
+        typed = onnx.shape_inference.infer_shapes(bare)
+        for output in typed.graph.output:  # onnxruntime wants types; dimensions that the file tells would be taken for granted
+            assert output.type.tensor_type.elem_type != TensorProto.UNDEFINED
+            output.type.tensor_type.ClearField("shape")
+        del typed.graph.value_info[:]
+        return typed
+
+
+def hold(made: ModelProto, feeds: Sequence[Feed], folder: Path, dims: Mapping[str, DimRange] | None = None) -> list[dict[str, np.ndarray]]:
+    """Compile once and compare at every feed, and with the last one again; return what onnxruntime gave."""
+    path = folder / "model.onnx"
+    onnx.save(made, path)
+    output = folder / "model.so"
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims=dims or {}, verify=False, jobs=1))
+    session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    truths = [dict(zip(names, session.run(None, dict(feed)), strict=True)) for feed in feeds]
+    with nautilus_cli.load(output) as library:
+        for options in ORDERS:
+            library.configure_emulator(options)
+            for feed, truth in [*zip(feeds, truths, strict=True), (feeds[0], truths[0])]:
+                found = library(feed)
+                for name, wanted in truth.items():
+                    assert found[name].shape == wanted.shape, name
+                    compared = compare(found[name], wanted, derived(wanted, terms=64))
+                    assert compared.is_match, (name, compared)
+    return truths
+
+
+def masks(*shape: int) -> list[np.ndarray]:
+    """Nothing, the first, the last, some, all."""
+    some = np.random.default_rng(5).random(shape) < 0.3
+    first, last = np.zeros(shape, bool), np.zeros(shape, bool)
+    first.flat[0] = last.flat[-1] = True
+    return [np.zeros(shape, bool), first, last, some, np.ones(shape, bool)]
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 5), (2, 3, 50), (5, 1700)], ids=str)
+def test_non_zero(shape: tuple[int, ...], tmp_path: Path) -> None:
+    s = Network()
+    s.node("NonZero", s.input("x", np.float32, *shape))
+    truths = hold(s.model(), [{"x": np.where(mask, np.float32(2.5), 0).astype(np.float32)} for mask in masks(*shape)], tmp_path)
+    assert {truth["n0_0"].shape[1] for truth in truths} >= {0, 1, int(np.prod(shape))}
+
+
+def test_chain_of_gathers(tmp_path: Path) -> None:
+    """NonZero, its places as indices, work on what they name, sums over it: also of sizes made of the count."""
+    s = Network()
+    x = s.input("x", np.float32, 6, 9)
+    mask = s.node("Greater", x, s.constant(0.25, np.float32))
+    places = s.node("Transpose", s.node("NonZero", mask), perm=[1, 0])
+    found = s.node("GatherND", x, places)
+    worked = s.node("Add", s.node("Mul", s.node("Sigmoid", found), found), s.constant(1, np.float32))
+    s.node("ReduceSum", worked, s.constant([0]), keepdims=0)
+    rows = s.node(
+        "Gather", s.constant(np.random.default_rng(3).standard_normal((6, 4)), np.float32), s.node("Gather", places, s.constant(0), axis=1)
+    )
+    s.node("ReduceMax", rows, s.constant([1]), keepdims=0)
+    flat = s.node("Reshape", rows, s.constant([-1]))
+    s.node("Relu", flat)
+    s.node("MatMul", rows, s.constant(np.random.default_rng(4).standard_normal((4, 3)), np.float32))
+    s.node("Concat", flat, s.node("Reshape", x, s.constant([-1])), worked, axis=0)
+    s.node("Cast", s.node("Shape", places), to=TensorProto.INT32)
+    count = s.node("Gather", s.node("Shape", found), s.constant(0))
+    s.node("Mul", s.node("Cast", count, to=TensorProto.FLOAT), s.constant(0.5, np.float32))
+    s.node("Range", s.constant(0), count, s.constant(1))
+    s.node(
+        "Expand",
+        s.constant([[1.5], [2.5]], np.float32),
+        s.node("Concat", s.constant([2]), s.node("Reshape", count, s.constant([1])), axis=0),
+    )
+    hold(s.model(), [{"x": np.where(mask, np.float32(0.75), np.float32(-0.5)) * 1} for mask in masks(6, 9)], tmp_path)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_compress(axis: int | None, tmp_path: Path) -> None:
+    s = Network()
+    s.node("Compress", s.input("x", np.float32, 5, 6, 4), s.input("mask", np.bool_, 4), **({} if axis is None else {"axis": axis}))
+    x = np.random.default_rng(1).standard_normal((5, 6, 4)).astype(np.float32)
+    hold(s.model(), [{"x": x, "mask": mask} for mask in masks(4)], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "axis", "is_sorted"),
+    [(np.float32, None, 1), (np.int64, None, 0), (np.int8, None, 1), (np.float64, 0, 1), (np.float32, 1, 1), (np.int64, 1, 0)],
+)
+def test_unique(dtype: Any, axis: int | None, is_sorted: int, tmp_path: Path) -> None:
+    s = Network()
+    s.nodes_of("Unique", s.input("x", dtype, 7, 5), outputs=4, sorted=is_sorted, **({} if axis is None else {"axis": axis}))
+    random = np.random.default_rng(2)
+    feeds = [{"x": random.integers(-high, high, (7, 5)).astype(dtype)} for high in (1, 2, 100)]
+    repeated = random.integers(-1, 2, (7, 5)).astype(dtype)
+    repeated[[1, 4, 6]], repeated[:, [3, 4]] = repeated[0], repeated[:, [0]]
+    hold(s.model(), [*feeds, {"x": repeated}, {"x": np.ones((7, 5), dtype)}, {"x": np.arange(35).reshape(7, 5).astype(dtype)}], tmp_path)
