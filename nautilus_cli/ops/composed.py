@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.evaluate import evaluate_operator
@@ -27,6 +28,10 @@ class ImmediateEmitter:
     def sizes(self, sizes: Sequence[int]) -> Value:
         """Return a vector of int64 numbers."""
         return self.constant(np.array(list(sizes), np.int64))
+
+    def source(self, name: str) -> Value:
+        """Refuse: nothing here depends on a run."""
+        raise InternalError(f"an operand that is known asks for the input {name!r}")
 
     def node(self, op: str, inputs: Sequence[Value | None], attrs: object | None = None, **overrides: Any) -> Value:
         """Evaluate an operator with one result."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count, optional_operand
 from nautilus_cli.ops.element_types import ALL
@@ -38,7 +39,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for number, axis in enumerate(axes):
         first = operand(inference, 1 + 2 * number, "first")
         weights = optional_operand(inference, 2 + 2 * number, "weights", (x.dtype.compute,))
-        if len(first.shape) != 1 or (weights is not None and (len(weights.shape) != 2 or weights.static[:1] != first.static)):
+        if len(first.shape) != 1 or (weights is not None and (len(weights.shape) != 2 or not same(weights.static[:1], first.static))):
             raise ModelError(f"the tables of axis {axis} have types {first} and {weights}")
         (shape[axis],) = first.static
     return (TensorType(x.dtype, tuple(shape)),)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import F64, I64, DType
+from nautilus_cli.ir.types import F32, F64, I64, DType
 from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.wide import cast, reshape, scalar
 
@@ -24,6 +24,27 @@ def progression(emitter: Emitter, count: int, dtype: DType = I64) -> Value:
         return emitter.constant(np.arange(count).astype(dtype.numpy))
     steps = [number(emitter, bound, I64) for bound in (0, count, 1)]
     return cast(emitter, emitter.node("Range", steps), dtype)
+
+
+def real(emitter: Emitter, value: Float, dtype: DType = F64) -> Value:
+    """Return what the host works out from elements of float inputs as a scalar of DTYPE; a kernel works it out from the same elements."""
+    return cast(emitter, _double(emitter, value), dtype)
+
+
+def _double(emitter: Emitter, value: Float) -> Value:
+    if isinstance(value, FloatElement):
+        vector = reshape(emitter, source := emitter.source(value.input), (source.type.elements,))
+        element = emitter.node("Slice", [vector], starts=(value.index,), ends=(value.index + 1,), axes=(0,))
+        return cast(emitter, reshape(emitter, element, ()), F64)
+    if not isinstance(value, FloatOperation):
+        return number(emitter, value, F64)
+    left = _double(emitter, value.left)
+    if value.function == "single":
+        return cast(emitter, cast(emitter, left, F32), F64)
+    return emitter.node(_OPERATORS[value.function], [left, _double(emitter, value.right)])
+
+
+_OPERATORS = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div"}
 
 
 class Arithmetic:

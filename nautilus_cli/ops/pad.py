@@ -13,19 +13,23 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, lower, maximum, minimum, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
+from nautilus_cli.ir.indicators import equal, from_front
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import (
     first_of,
+    known,
     normal_axes,
     one_of,
     operand,
     operand_count,
     optional_contents,
     optional_operand,
+    required,
     same_dtype,
     vector,
 )
 from nautilus_cli.ops.element_types import ALL, INDICES
+from nautilus_cli.ops.numbers import Arithmetic, progression
 from nautilus_cli.ops.spec import Emitter, Inference, Movement, MovementContext, Operator, Piece
 
 MAX_PIECES = 27
@@ -69,15 +73,26 @@ def amounts(
     given = optional_contents(constants, types, 1, "pads")
     pads = attrs.pads if given is None else vector(given, "pads")
     chosen = optional_contents(constants, types, 3, "axes")
-    axes = tuple(range(rank)) if chosen is None else normal_axes(vector(chosen, "axes"), rank)
+    axes = tuple(range(rank)) if chosen is None else vector(chosen, "axes")
     if pads is None or len(pads) != 2 * len(axes):
         raise ModelError(
             f"pads is {None if pads is None else list(pads)} for {len(axes)} axes; the specification requires two numbers each"
         )
+    if any(map(is_symbolic, axes)):
+        if any(not -rank <= axis < rank for axis in axes):
+            raise ModelError(f"axes are {list(axes)}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
+        named = [[equal(from_front(axis, rank), dim) for axis in axes] for dim in range(rank)]
+        sides = [[sum(is_here * p for is_here, p in zip(row, side, strict=True)) for row in named] for side in _sides(pads)]
+        return tuple(sides[0]), tuple(sides[1])
     before, after = [0] * rank, [0] * rank
-    for place, axis in enumerate(axes):
-        before[axis], after[axis] = pads[place], pads[len(axes) + place]
+    for axis, b, a in zip(normal_axes(axes, rank), *_sides(pads), strict=True):
+        before[axis], after[axis] = b, a
     return tuple(before), tuple(after)
+
+
+def _sides(pads: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the amounts before and those after."""
+    return pads[: len(pads) // 2], pads[len(pads) // 2 :]
 
 
 def source_places(size: int, before: int, after: int, mode: str) -> np.ndarray:
@@ -107,8 +122,8 @@ def runs(places: np.ndarray) -> tuple[Run, ...]:
     return tuple(sorted(found, key=lambda r: r.begin - r.end))
 
 
-def _runs_of(size: int, before: int, after: int, mode: str) -> tuple[Run, ...]:
-    """Return the runs of one dimension of any size, longest first as far as that is known."""
+def _runs_of(size: int, before: int, after: int, mode: str) -> tuple[Run, ...] | None:
+    """Return the runs of one dimension of any size, longest first as far as that is known; None where their number depends on sizes."""
     if not any(map(is_symbolic, (size, before, after))):
         return runs(source_places(size, before, after, mode))
     whole = Run(before, before + size, 0, 1)
@@ -116,7 +131,7 @@ def _runs_of(size: int, before: int, after: int, mode: str) -> tuple[Run, ...]:
         return (whole,)
     reach = 1 if mode == "edge" else maximum(before, after) + (0 if mode == "wrap" else 1)
     if lower(minimum(before, after)) < 0 or lower(size - reach) < 0:
-        raise ModelError(f"mode '{mode}' pads a dimension of {size} by {before} and {after}; it must be known to have that many elements")
+        return None
     end = before + size
     match mode:
         case "edge":
@@ -132,7 +147,7 @@ def _extents(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, 
     extents = tuple(d + b + a for d, b, a in zip(shape, before, after, strict=True))
     if any(extent < 0 for extent in extents):
         raise ModelError(f"pads {[*before, *after]} crop more than the shape {list(shape)} has")
-    if mode != "constant" and any(d == 0 and e > 0 for d, e in zip(shape, extents, strict=True)):
+    if mode != "constant" and any(same(d, 0) and e > 0 for d, e in zip(shape, extents, strict=True)):
         raise ModelError(f"mode '{mode}' pads an empty dimension of shape {list(shape)}; there is nothing to repeat")
     return extents
 
@@ -177,7 +192,7 @@ def _pieces(context: MovementContext) -> tuple[Piece, ...]:
             return (inner,)
         fill = 2 if len(context.types) > 2 and context.types[2] is not None else None
         return (inner, Piece(fill, from_strides(extents, [0] * len(extents))))
-    places = [_runs_of(d, b, a, context.attrs.mode) for d, b, a in zip(shape, before, after, strict=True)]
+    places = required([_runs_of(d, b, a, context.attrs.mode) for d, b, a in zip(shape, before, after, strict=True)])
     return tuple(Piece(0, _region(shape, extents, region)) for region in product(*places))
 
 
@@ -191,22 +206,40 @@ def _normalise(emitter: Emitter, attrs: PadAttrs, operands: tuple[Value | None, 
     """Make a fill attribute an operand; pad one axis after the other where the pieces would be too many."""
     data = first_of(operands)
     shape = data.type.static
-    constants = [None if v is None else v.constant for v in operands]
     types = [None if v is None else v.type for v in operands]
-    before, after = amounts(attrs, constants, types, len(shape))
+    before, after = amounts(attrs, known(operands), types, len(shape))
     if attrs.mode == "constant":
         if attrs.value == 0 or (len(operands) > 2 and operands[2] is not None):
             return None
         fill = emitter.constant(np.array(attrs.value, data.type.dtype.numpy))
-        return (emitter.node("Pad", [data, emitter.constant(np.array([*before, *after], np.int64)), fill]),)
+        return (emitter.node("Pad", [data, emitter.sizes([*before, *after]), fill]),)
     padded_axes = [axis for axis in range(len(shape)) if not same(before[axis], 0) or not same(after[axis], 0)]
-    count = prod(len(_runs_of(shape[a], before[a], after[a], attrs.mode)) for a in padded_axes)
-    if count <= MAX_PIECES or len(padded_axes) < 2:
+    found = [_runs_of(shape[a], before[a], after[a], attrs.mode) for a in padded_axes]
+    if None not in found and (len(found) < 2 or prod(len(required(found)[n]) for n in range(len(found))) <= MAX_PIECES):
         return None
-    for axis in padded_axes:
-        here = [[b if a == axis else 0 for a, b in enumerate(side)] for side in (before, after)]
-        data = emitter.node("Pad", [data, emitter.constant(np.array(here, np.int64).reshape(-1))], mode=attrs.mode)
+    for axis, pieces in zip(padded_axes, found, strict=True):
+        if pieces is None:
+            data = _gathered(emitter, data, axis, before[axis], after[axis], attrs.mode)
+        else:
+            here = [b if a == axis else 0 for side in (before, after) for a, b in enumerate(side)]
+            data = emitter.node("Pad", [data, emitter.sizes(here)], mode=attrs.mode)
     return (data,)
+
+
+def _gathered(emitter: Emitter, data: Value, axis: int, before: int, after: int, mode: str) -> Value:
+    """Pad one dimension by amounts of which nothing is known: `source_places`, worked out when the model runs."""
+    size = data.type.static[axis]
+    (extent,) = _extents((size,), (before,), (after,), mode)
+    on = Arithmetic(emitter, I64)
+    places = on.subtract(progression(emitter, extent), before)
+    if mode == "edge":
+        places = on.apply("Min", on.apply("Max", places, 0), size - 1)
+    elif mode == "wrap":
+        places = on.apply("Mod", places, maximum(1, size))
+    else:
+        away = on.apply("Abs", on.subtract(on.apply("Mod", places, maximum(1, 2 * (size - 1))), size - 1))
+        places = on.subtract(size - 1, away)
+    return emitter.node("Gather", [data, places], axis=axis)
 
 
 OPERATOR = Operator(

@@ -8,12 +8,14 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import maximum, same, upper
+from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, rounded, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import contents, integers, known, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import stash_dtype
+from nautilus_cli.ops.numbers import real
+from nautilus_cli.ops.operands import DEFAULT_MOST
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, widen
@@ -34,6 +36,11 @@ class RangeAttrs:
 
 def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     """Return the number of elements. Source: ONNX 28, Range-27: max(ceil((limit - start) / delta), 0)."""
+    elements = [a.reshape(-1).tolist() for a in (start, limit, delta)]
+    if any(isinstance(element, FloatElement | FloatOperation) for (element,) in elements):
+        begin, end, by = (_float(element) for (element,) in elements)
+        steps = FloatOperation("divide", FloatOperation("subtract", end, begin), by)
+        return maximum(0, rounded(steps, "ceil", -MOST_ELEMENTS, DEFAULT_MOST[0], "the number of elements of a Range"))
     if any(a.dtype == object for a in (start, limit, delta)):
         begin, end, by = integers(np.stack([np.asarray(a, object).reshape(()) for a in (start, limit, delta)]))
         if same(by, 0):
@@ -44,6 +51,11 @@ def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     if step == 0 or step != step:
         raise ModelError(f"delta is {step}; the specification requires a step other than 0")
     return max(0, int(-((first - last) // step)) if isinstance(step, int) else ceil((last - first) / step))
+
+
+def _float(number: float | Float) -> Float:
+    """Return a number as one that the host computes with."""
+    return FloatOperation("divide", *number.as_integer_ratio()) if isinstance(number, float) else number
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -74,16 +86,25 @@ def _build(emitter: Emitter, _attrs: RangeAttrs, operands: tuple[Value | None, .
     dtype = start.type.dtype
     begin = start.constant if start.constant is not None and delta.constant is not None else np.zeros((), dtype.numpy)
     step = delta.constant if delta.constant is not None else np.ones((), dtype.numpy)
-    steps = np.arange(upper(count)).astype(dtype.compute.numpy)
+    # A table longer than its part, so that the part is COUNT elements long whatever the bounds of that are.
+    steps = np.arange(upper(count) + (1 if is_symbolic(count) and lower(count) == upper(count) else 0)).astype(dtype.compute.numpy)
     steps = widened(begin).reshape(()) + steps * widened(step).reshape(())
     is_whole = start.constant is not None and delta.constant is not None
     table = emitter.constant(stored(steps, begin) if is_whole else steps)
     cut = emitter.node("Slice", [table, emitter.sizes([0]), emitter.sizes([count])])
     if delta.constant is None:
-        cut = emitter.node("Mul", [cut, reshape(emitter, widen(emitter, delta), ())])
+        cut = emitter.node("Mul", [cut, _scalar(emitter, delta)])
     if not is_whole:
-        cut = emitter.node("Add", [cut, reshape(emitter, widen(emitter, start), ())])
+        cut = emitter.node("Add", [cut, _scalar(emitter, start)])
     return (cast(emitter, cut, dtype),)
+
+
+def _scalar(emitter: Emitter, value: Value) -> Value:
+    """Return an operand as a scalar in the type in which it is computed, read as data where its contents are a float's."""
+    element = None if value.contents is None else value.contents.item()
+    if isinstance(element, FloatElement | FloatOperation):
+        return real(emitter, element, value.type.dtype.compute)
+    return reshape(emitter, widen(emitter, value), ())
 
 
 OPERATOR = Operator(

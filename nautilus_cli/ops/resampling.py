@@ -161,10 +161,20 @@ def _places(line: Line, coordinates: str, real: type[np.floating[Any]]) -> np.nd
     return found.astype(np.float64)
 
 
-def _nearest(places: np.ndarray, rounding: str) -> np.ndarray:
+def nearest_shift(rounding: str) -> tuple[float, str]:
+    """Return what is added to a place, and how the sum is rounded to the nearest element: `Floor` or `Ceil`."""
     shift = {"round_prefer_floor": -0.5 - _TIE, "round_prefer_ceil": 0.5 + _TIE}.get(rounding, 0.0)
-    rounded = (np.floor if rounding in ("round_prefer_ceil", "floor") else np.ceil)(places + shift)
-    return np.asarray(rounded.astype(np.int64))
+    return shift, "Floor" if rounding in ("round_prefer_ceil", "floor") else "Ceil"
+
+
+def _nearest(places: np.ndarray, rounding: str) -> np.ndarray:
+    shift, rounded = nearest_shift(rounding)
+    return np.asarray((np.floor if rounded == "Floor" else np.ceil)(places + shift).astype(np.int64))
+
+
+def filter_reach(mode: str) -> int:
+    """Return how far from a place its filter takes elements: linear or cubic."""
+    return 1 if mode == "linear" else 2
 
 
 def _weighted(ratio: np.ndarray, scale: float, sampling: Sampling) -> tuple[np.ndarray, np.ndarray]:
@@ -173,7 +183,7 @@ def _weighted(ratio: np.ndarray, scale: float, sampling: Sampling) -> tuple[np.n
     Args:
         ratio: how far behind that element each place is, in [0, 1).
     """
-    reach = 1 if sampling.mode == "linear" else 2
+    reach = filter_reach(sampling.mode)
     stretch = min(scale, 1.0) if sampling.is_antialiased else 1.0
     begin = floor(-reach / stretch) + 1
     offsets = np.arange(begin, 2 - begin)

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import floor
+from fractions import Fraction
+from math import floor, inf
 
 import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import F32, F64, DType, TensorType, dtype_of
+from nautilus_cli.ir.types import F32, F64, I64, DType, TensorType, dtype_of
 from nautilus_cli.ops.cast import converted
-from nautilus_cli.ops.checks import first_of, normal_axes, one_of, operand, operand_count, optional_contents, optional_operand
+from nautilus_cli.ops.checks import (
+    first_of,
+    integers,
+    known,
+    normal_axes,
+    one_of,
+    operand,
+    operand_count,
+    optional_contents,
+    optional_operand,
+)
 from nautilus_cli.ops.element_types import ALL, FLOATS
 from nautilus_cli.ops.gather import as_slice
 from nautilus_cli.ops.interpolate import resampled
+from nautilus_cli.ops.open_resampling import open_taps
+from nautilus_cli.ops.open_resize import Resizing, is_unchanged, known_indices, open_lines, repetition, scales_of
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.resampling import Line, Sampling, Taps, taps
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -39,6 +52,32 @@ class ResizeAttrs:
     nearest_mode: str = "round_prefer_floor"
 
 
+def resizing(attrs: ResizeAttrs, shape: tuple[int, ...], scales: np.ndarray | None, sizes: np.ndarray | None) -> Resizing:
+    """Return what is asked for.
+
+    Raises:
+        ModelError: operands and attributes do not fit together.
+    """
+    axes = tuple(range(len(shape))) if attrs.axes is None else normal_axes(attrs.axes, len(shape))
+    policy = one_of(attrs.keep_aspect_ratio_policy, _POLICIES, "keep_aspect_ratio_policy")
+    inputs = tuple(shape[axis] for axis in axes)
+    if not axes:
+        return Resizing(axes=axes, inputs=inputs, scales=None, sizes=(), policy=policy)
+    given = [n for n, a in (("scales", scales), ("sizes", sizes)) if a is not None and a.size]
+    if len(given) != 1:
+        raise ModelError(f"operands 'scales' and 'sizes' are {'both given' if given else 'both left out'}; the specification requires one")
+    numbers = scales if given == ["scales"] else sizes
+    assert numbers is not None
+    if numbers.size != len(axes):
+        raise ModelError(f"operand '{given[0]}' has {numbers.size} elements for {len(axes)} resized dimensions")
+    if given == ["sizes"]:
+        return Resizing(axes=axes, inputs=inputs, scales=None, sizes=integers(numbers), policy=policy)
+    factors = tuple(scales_of(numbers))
+    if any(isinstance(s, float) and not 0 < s < inf for s in factors):
+        raise ModelError(f"scales are {numbers.tolist()}; the specification requires numbers above 0")
+    return Resizing(axes=axes, inputs=inputs, scales=factors, sizes=None, policy=policy)
+
+
 def lines(
     attrs: ResizeAttrs, shape: tuple[int, ...], roi: np.ndarray | None, scales: np.ndarray | None, sizes: np.ndarray | None
 ) -> dict[int, Line]:
@@ -47,24 +86,15 @@ def lines(
     Raises:
         ModelError: operands and attributes do not fit together.
     """
-    axes = tuple(range(len(shape))) if attrs.axes is None else normal_axes(attrs.axes, len(shape))
-    policy = one_of(attrs.keep_aspect_ratio_policy, _POLICIES, "keep_aspect_ratio_policy")
+    asked = resizing(attrs, shape, scales, sizes)
+    axes = asked.axes
     if not axes:
         return {}
-    given = [n for n, a in (("scales", scales), ("sizes", sizes)) if a is not None and a.size]
-    if len(given) != 1:
-        raise ModelError(f"operands 'scales' and 'sizes' are {'both given' if given else 'both left out'}; the specification requires one")
     regions = _regions(attrs, axes, roi)
-    numbers = scales if given == ["scales"] else sizes
-    assert numbers is not None
-    if numbers.size != len(axes):
-        raise ModelError(f"operand '{given[0]}' has {numbers.size} elements for {len(axes)} resized dimensions")
-    if given == ["scales"]:
-        if not (np.isfinite(numbers) & (numbers > 0)).all():
-            raise ModelError(f"scales are {numbers.tolist()}; the specification requires numbers above 0")
-        found = [_scaled(shape[a], np.float32(s)) for a, s in zip(axes, numbers, strict=True)]
+    if asked.scales is not None:
+        found = [_scaled(shape[a], np.float32(s)) for a, s in zip(axes, asked.scales, strict=True)]  # type: ignore[arg-type]
     else:
-        found = _sized([shape[a] for a in axes], [int(n) for n in numbers], policy)
+        found = _sized([shape[a] for a in axes], list(asked.sizes or ()), asked.policy)
     for axis, line in zip(axes, found, strict=True):
         if line.size == 0 and line.result:
             raise ModelError(f"dimension {axis} is empty and cannot be resized to {line.result}")
@@ -82,8 +112,8 @@ def _sized(sizes: list[int], wanted: list[int], policy: str) -> list[Line]:
         return [Line(size=s, result=w, scale=1.0, target=w) for s, w in zip(sizes, wanted, strict=True)]
     if policy == "stretch":
         return [Line(size=s, result=w, scale=w / s, target=w) for s, w in zip(sizes, wanted, strict=True)]
-    scale = (min if policy == "not_larger" else max)(w / s for s, w in zip(sizes, wanted, strict=True))
-    return [Line(size=s, result=floor(scale * s + 0.5), scale=scale, target=scale * s) for s in sizes]
+    scale = (min if policy == "not_larger" else max)(Fraction(w, s) for s, w in zip(sizes, wanted, strict=True))
+    return [Line(size=s, result=floor(scale * s + Fraction(1, 2)), scale=float(scale), target=float(scale) * s) for s in sizes]
 
 
 def _regions(attrs: ResizeAttrs, axes: tuple[int, ...], roi: np.ndarray | None) -> list[tuple[float, float]]:
@@ -138,13 +168,36 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 4)
     x = operand(inference, 0, "X", ALL)
     optional_operand(inference, 1, "roi", FLOATS)
-    optional_operand(inference, 2, "scales", FLOATS)
+    optional_operand(inference, 2, "scales", (F32,))
+    optional_operand(inference, 3, "sizes", (I64,))
     attrs = inference.attrs
     _sampling(attrs, x.dtype)
     shape = list(x.static)
-    for axis, line in _given_lines(attrs, x.static, inference.constants, inference.types).items():
-        shape[axis] = line.result
+    scales, sizes = (optional_contents(inference.constants, inference.types, i, n) for i, n in ((2, "scales"), (3, "sizes")))
+    asked = resizing(attrs, x.static, scales, sizes)
+    if asked.is_open or _has_open_region(attrs, inference.types, inference.constants):
+        _check_region(attrs, asked, inference.types)
+        results = dict(zip(asked.axes, asked.results, strict=True))
+    else:
+        results = {axis: line.result for axis, line in _given_lines(attrs, x.static, inference.constants, inference.types).items()}
+    for axis, result in results.items():
+        shape[axis] = result
     return (TensorType(x.dtype, tuple(shape)),)
+
+
+def _has_open_region(attrs: ResizeAttrs, types: Sequence[TensorType | None], constants: Sequence[np.ndarray | None]) -> bool:
+    """Whether the region that is resized is data: it decides no shape."""
+    return attrs.coordinate_transformation_mode == "tf_crop_and_resize" and len(types) > 1 and types[1] is not None and constants[1] is None
+
+
+def _check_region(attrs: ResizeAttrs, asked: Resizing, types: Sequence[TensorType | None]) -> None:
+    if attrs.coordinate_transformation_mode == "tf_crop_and_resize":
+        roi = types[1] if len(types) > 1 else None
+        if roi is None or roi.elements != 2 * len(asked.axes):
+            raise ModelError(
+                f"operand 'roi' has {0 if roi is None else roi.elements} elements; "
+                f"the specification requires a start and an end for each of {len(asked.axes)} dimensions"
+            )
 
 
 def _computed(dtype: DType) -> DType:
@@ -184,6 +237,11 @@ def _build(emitter: Emitter, attrs: ResizeAttrs, operands: tuple[Value | None, .
     """Slices, where elements lie at equal distances; sums by tables; then repetition: movement is free before and behind a kernel."""
     x = first_of(operands)
     rank, dtype = len(x.type.shape), x.type.dtype
+    types = [None if v is None else v.type for v in operands]
+    contents = known(operands)
+    asked = resizing(attrs, x.type.static, *(*contents, None, None, None)[2:4])
+    if asked.is_open or _has_open_region(attrs, types, contents):
+        return (_open(emitter, attrs, asked, operands),)
     arrays = (None, *(None if v is None else v.constant for v in operands[1:]))
     found = tables(attrs, arrays, x.type)
     selected = {axis: t.indices[:, 0] for axis, t in found.items() if t.is_selection}
@@ -206,6 +264,37 @@ def _build(emitter: Emitter, attrs: ResizeAttrs, operands: tuple[Value | None, .
             fill = emitter.constant(_fill(attrs, dtype))
             result = emitter.node("Where", [emitter.constant(_along(table.outside, axis, rank)), fill, result])
     return (result,)
+
+
+def _open(emitter: Emitter, attrs: ResizeAttrs, asked: Resizing, operands: tuple[Value | None, ...]) -> Value:
+    """Sums by tables that are worked out when the model runs; repetition where a known scale is that for all sizes."""
+    x, roi = (*operands, None)[:2]
+    assert x is not None
+    dtype, coordinates = x.type.dtype, attrs.coordinate_transformation_mode
+    sampling = _sampling(attrs, dtype)
+    repeated = {}
+    if attrs.mode == "nearest":
+        for place, axis in enumerate(asked.axes):
+            if count := repetition(asked, place, coordinates, known_indices(asked, place, sampling)):
+                repeated[axis] = count
+    region = roi if coordinates == "tf_crop_and_resize" else None
+    found = open_lines(emitter, asked, region, F64 if sampling.is_double else F32, attrs.mode)
+    moving = [a for p, a in enumerate(asked.axes) if not is_unchanged(asked, p, coordinates) and a not in repeated]
+    tables = {axis: open_taps(emitter, found[axis], sampling) for axis in sorted(moving)}
+    wide = dtype if attrs.mode == "nearest" else _computed(dtype)
+    result = x if dtype.is_float else cast(emitter, x, wide)
+    weighted: list[Value | None] = []
+    for table in tables.values():
+        weighted += [table.first, None if table.weights is None else cast(emitter, table.weights, wide)]
+    if tables:
+        result = emitter.node("nautilus::Interpolate", [result, *weighted], axes=tuple(tables))
+    result = _expanded(emitter, cast(emitter, result, dtype), {axis: count for axis, count in repeated.items() if count > 1})
+    for axis, table in tables.items():
+        if table.outside is not None:
+            behind = len(x.type.shape) - axis - 1
+            outside = reshape(emitter, table.outside, (*table.outside.type.static, *(1 for _ in range(behind))))
+            result = emitter.node("Where", [outside, emitter.constant(_fill(attrs, dtype)), result])
+    return result
 
 
 def _operands(emitter: Emitter, summed: dict[int, Taps], wide: DType) -> list[Value]:
@@ -243,7 +332,7 @@ def _expanded(emitter: Emitter, value: Value, repeated: dict[int, int]) -> Value
     shape = value.type.static
     split = [d for axis, size in enumerate(shape) for d in ((size, 1) if axis in repeated else (size,))]
     wide = [d for axis, size in enumerate(shape) for d in ((size, repeated[axis]) if axis in repeated else (size,))]
-    spread = emitter.node("Expand", [reshape(emitter, value, tuple(split)), emitter.constant(np.array(wide, np.int64))])
+    spread = emitter.node("Expand", [reshape(emitter, value, tuple(split)), emitter.sizes(wide)])
     return reshape(emitter, spread, tuple(size * repeated.get(axis, 1) for axis, size in enumerate(shape)))
 
 

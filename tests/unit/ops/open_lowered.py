@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Element, element, lower, upper
+from nautilus_cli.ir.dims import Element, FloatOperation, element, lower, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
-from nautilus_cli.ir.types import TensorType, dtype_of
+from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.movement import context
@@ -29,6 +29,17 @@ def elements(name: str, *ranges: tuple[int, int], is_scalar: bool = False) -> np
     return array.reshape(()) if is_scalar else array
 
 
+FRACTION = 1 << 20
+
+
+def reals(name: str, *ranges: tuple[int, int]) -> np.ndarray:
+    """Return numbers with RANGES for the elements of a float input: quotients of a symbol and FRACTION."""
+    found = elements(name, *((low * FRACTION, high * FRACTION) for low, high in ranges))
+    array = np.empty(len(ranges), dtype=object)
+    array[:] = [FloatOperation("divide", element, FRACTION) for element in found]
+    return array
+
+
 class Open:
     """One application of an operator, lowered for all values of its symbols.
 
@@ -39,7 +50,7 @@ class Open:
         attributes: of the operator.
     """
 
-    def __init__(self, op: str, operands: Mapping[str, Any], *, outputs: int = 1, dtype: str = "i64", **attributes: Any) -> None:
+    def __init__(self, op: str, operands: Mapping[str, Any], *, outputs: int = 1, **attributes: Any) -> None:
         builder = GraphBuilder()
         self.op, self.attrs = op, operators()[op].attributes(**attributes)
         self.operands = operands
@@ -50,7 +61,7 @@ class Open:
             elif isinstance(given, TensorType):
                 values.append(builder.input(name, given))
             elif given.dtype == object:
-                type_ = TensorType({"i64": dtype_of(np.dtype(np.int64)), "f32": dtype_of(np.dtype(np.float32))}[dtype], given.shape)
+                type_ = TensorType(F32 if isinstance(given.reshape(-1)[0], FloatOperation) else I64, given.shape)
                 values.append(builder.known(type_, given, name))
             else:
                 values.append(builder.constant(given))
@@ -92,7 +103,8 @@ def sizes_of(operands: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> d
         if isinstance(given, TensorType):
             sizes |= {str(dim): size for dim, size in zip(given.static, arrays[name].shape, strict=True)}
         else:
-            sizes |= {f"{name}[{number}]": int(value) for number, value in enumerate(arrays[name].reshape(-1).tolist())}
+            scale = FRACTION if arrays[name].dtype == np.float32 else 1
+            sizes |= {f"{name}[{number}]": int(value * scale) for number, value in enumerate(arrays[name].reshape(-1).tolist())}
     return sizes
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from nautilus_cli.ir.dims import symbol, upper
 from nautilus_cli.ir.types import F32, TensorType
-from tests.unit.ops.open_lowered import Open, elements
+from tests.unit.ops.open_lowered import Open, elements, reals
 
 N, M = symbol("n", 1, 9), symbol("m", 1, 20)
 RANDOM = np.random.default_rng(5)
@@ -99,3 +99,131 @@ def test_trilu_of_open_matrices(upper: int) -> None:
     one = Open("Trilu", {"x": TensorType(F32, (2, N, M)), "k": elements("k", (-25, 25))}, upper=upper)
     for n, m, k in ((1, 1, 0), (4, 7, 2), (9, 20, -3), (5, 5, 25), (5, 5, -25)):
         one.check({"x": data(2, n, m), "k": vector(k)})
+
+
+def test_pad_with_a_constant_by_open_amounts_along_open_axes() -> None:
+    pads, axes = elements("pads", *[(0, 9)] * 4), elements("axes", (-3, 2), (-3, 2))
+    one = Open("Pad", {"x": TensorType(F32, (2, N, 3)), "pads": pads, "value": np.array(7, np.float32), "axes": axes})
+    for amounts, chosen in (((0, 0, 0, 0), (0, 1)), ((1, 2, 3, 4), (-1, 0)), ((9, 0, 0, 9), (1, 2)), ((0, 5, 5, 0), (-2, -3))):
+        one.check({"x": data(2, 4, 3), "pads": vector(*amounts), "axes": vector(*chosen)})
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_pad_with_elements_further_than_they_reach(mode: str) -> None:
+    pads = elements("pads", (0, 0), (0, 9), (0, 0), (0, 9))
+    one = Open("Pad", {"x": TensorType(F32, (2, N)), "pads": pads}, mode=mode)
+    for n in (1, 2, 5, 9):
+        for before, after in ((0, 0), (1, 0), (0, 1), (4, 3), (9, 9)):
+            one.check({"x": data(2, n), "pads": vector(0, before, 0, after)})
+
+
+COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+)
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize(
+    ("mode", "rounding", "excludes"),
+    [
+        ("nearest", "round_prefer_floor", 0),
+        ("nearest", "ceil", 0),
+        ("nearest", "floor", 0),
+        ("nearest", "round_prefer_ceil", 0),
+        ("linear", "floor", 0),
+        ("cubic", "floor", 0),
+        ("cubic", "floor", 1),
+    ],
+)
+def test_resize_to_open_sizes(coordinates: str, mode: str, rounding: str, excludes: int) -> None:
+    one = Open(
+        "Resize",
+        {"x": TensorType(F32, (2, 1, N, 6)), "roi": None, "scales": None, "sizes": elements("sizes", (2, 2), (1, 1), (1, 30), (1, 30))},
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=rounding,
+        exclude_outside=excludes,
+    )
+    for n, h, w in ((1, 1, 1), (9, 9, 6), (4, 8, 12), (5, 13, 3), (9, 2, 1), (7, 30, 29), (2, 3, 7)):
+        one.check({"x": data(2, 1, n, 6), "sizes": vector(2, 1, h, w)}, 0 if mode == "nearest" else 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_resize_with_a_filter_that_stretches(mode: str) -> None:
+    one = Open(
+        "Resize",
+        {"x": TensorType(F32, (2, N, 20)), "roi": None, "scales": None, "sizes": elements("sizes", (1, 30), (1, 30))},
+        mode=mode,
+        antialias=1,
+        axes=(1, 2),
+    )
+    for n, h, w in ((1, 1, 1), (9, 9, 20), (9, 4, 7), (5, 13, 3), (9, 1, 30), (7, 6, 19)):
+        one.check({"x": data(2, n, 20), "sizes": vector(h, w)}, 1e-6)
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_resize_that_keeps_the_aspect(mode: str, policy: str) -> None:
+    sizes = elements("sizes", (1, 30), (1, 30))
+    one = Open(
+        "Resize",
+        {"x": TensorType(F32, (N, 6)), "roi": None, "scales": None, "sizes": sizes},
+        mode=mode,
+        keep_aspect_ratio_policy=policy,
+    )
+    for n, h, w in ((1, 1, 1), (9, 9, 20), (9, 4, 7), (5, 13, 3), (7, 6, 19), (4, 30, 30)):
+        one.check({"x": data(n, 6), "sizes": vector(h, w)}, 0 if mode == "nearest" else 1e-6)
+
+
+@pytest.mark.parametrize("scale", [2.0, 3.0, 0.5, 0.7, 1.0, 1.3])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_of_open_dimensions_by_known_scales(mode: str, scale: float) -> None:
+    scales = np.array([1, scale, 2], np.float32)
+    for antialias in (0, 1) if mode != "nearest" else (0,):
+        one = Open("Resize", {"x": TensorType(F32, (N, M, 4)), "roi": None, "scales": scales}, mode=mode, antialias=antialias)
+        for n, m in ((1, 2), (9, 20), (4, 7), (2, 13)):
+            one.check({"x": data(n, m, 4)}, 0 if mode == "nearest" else 1e-6)
+
+
+def test_resize_of_an_open_region() -> None:
+    one = Open(
+        "Resize",
+        {
+            "x": TensorType(F32, (1, 1, 4, N)),
+            "roi": TensorType(F32, (8,)),
+            "scales": None,
+            "sizes": elements("sizes", (1, 1), (1, 1), (1, 8), (1, 8)),
+        },
+        mode="linear",
+        coordinate_transformation_mode="tf_crop_and_resize",
+        extrapolation_value=10.0,
+    )
+    for n, h, w in ((4, 3, 3), (9, 1, 8), (1, 8, 1)):
+        for region in ((0, 0, 0.4, 0.6, 1, 1, 0.6, 0.8), (0, 0, 0.6, 0.6, 1, 1, 1.2, 1.7), (0, 0, 1, 0, 1, 1, 0, 1)):
+            one.check({"x": data(1, 1, 4, n), "roi": np.array(region, np.float32), "sizes": vector(1, 1, h, w)}, 1e-5)
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_by_open_scales(mode: str, coordinates: str) -> None:
+    for antialias in (0, 1) if mode != "nearest" else (0,):
+        one = Open(
+            "Resize",
+            {"x": TensorType(F32, (2, N, 6)), "roi": None, "scales": reals("scales", (0, 8), (0, 8), (0, 8))},
+            mode=mode,
+            antialias=antialias,
+            coordinate_transformation_mode=coordinates,
+        )
+        for n, scales in ((1, (1, 1, 1)), (9, (1, 2, 2)), (4, (0.5, 0.75, 3)), (9, (1, 0.4, 0.7)), (5, (2, 1.3, 1 / 3))):
+            one.check({"x": data(2, n, 6), "scales": np.array(scales, np.float16).astype(np.float32)}, 0 if mode == "nearest" else 1e-6)
+
+
+def test_range_of_floats() -> None:
+    one = Open("Range", {name: reals(name, (-8, 8)).reshape(()) for name in ("start", "limit", "delta")})
+    for start, limit, delta in ((1, 5, 2), (0.5, 7.75, 0.25), (8, -8, -1.5), (0, 8, -1), (3, 3, 1)):
+        one.check({name: np.array(v, np.float32) for name, v in (("start", start), ("limit", limit), ("delta", delta))})
