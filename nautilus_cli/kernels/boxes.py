@@ -94,14 +94,19 @@ def _moving(batch: Digits) -> tuple[Axis, ...]:
     return tuple(axis for axis in reversed(batch) if axis.extent > 1 and axis.stride != 0)
 
 
-def matrix_map(expression: Expression, box_rows: int) -> TensorMap:
+def matrix_map(expression: Expression, box_rows: int, *, rounds: bool = True) -> TensorMap:
     """Return the tensor map of an operand without `violations`: boxes of 128 bytes of BOX_ROWS rows, swizzled within the 128.
 
     Dimensions are column, row, and the digits of the batch that move, least significant first, as in kernels/wgmma_operand.cuh.
+
+    Args:
+        expression: an operand without `violations`.
+        box_rows: rows of a box.
+        rounds: whether floats become tf32 on their way.
     """
     load = only_load(expression)
     assert load is not None
-    return _boxes_of(load.map, load.slot, _ELEMENTS[load.storage], load.storage.bytes, box_rows)
+    return _boxes_of(load.map, load.slot, (_ELEMENTS if rounds else _STORED_ELEMENTS)[load.storage], load.storage.bytes, box_rows)
 
 
 def result_map(expression: Expression, box_rows: int) -> TensorMap:

@@ -32,6 +32,7 @@ class Problem:
         a_k_last: whether k is A's last coordinate; F32 must have it so.
         b_k_last: whether k is B's last coordinate; F32 must have it so.
         multiply: type of the elements: F16, BF16, or F32, which is multiplied as tf32.
+        terms: 1; or 3, for F32, where each element is the sum of two of tf32 and only the product of the smaller ones is left out.
         accumulate: type of the sums, F32.
         b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
         result_bytes: of an element of what the epilogue stores, where `boxes.result_violations` finds nothing; else 0.
@@ -44,6 +45,7 @@ class Problem:
     a_k_last: bool
     b_k_last: bool
     multiply: DType
+    terms: int = 1
     accumulate: DType = F32
     b_is_constant: bool = False
     result_bytes: int = 0
@@ -60,6 +62,7 @@ class Problem:
             b_k_last=self.b_k_last,
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
+            terms=self.terms,
         )
 
 
@@ -77,6 +80,8 @@ class GemmWgmmaFamily:
         reasons = []
         if problem.multiply not in (F16, BF16, F32):
             reasons.append(f"tensor cores do not multiply {problem.multiply} here")
+        if problem.terms not in ((1, 3) if problem.multiply == F32 else (1,)):
+            reasons.append(f"{problem.terms} terms of {problem.multiply}")
         if problem.accumulate != F32:
             reasons.append(f"sums of {problem.accumulate}; tensor cores add up in f32")
         if problem.multiply == F32 and not (problem.a_k_last and problem.b_k_last):
@@ -118,7 +123,7 @@ class GemmWgmmaFamily:
             assert isinstance(functor, Expression)
             if reasons := boxes.violations(functor, problem.multiply):
                 raise InternalError(f"operand {name} of a gemm_wgmma kernel: {reasons[0]}")
-            found.append(boxes.matrix_map(functor, rows if k_last else depth))
+            found.append(boxes.matrix_map(functor, rows if k_last else depth, rounds=problem.terms == 1))
         if s.stores_boxes:
             epilogue = functors["Epilogue"]
             assert isinstance(epilogue, Expression)

@@ -25,6 +25,7 @@ STEP_BYTES = 32
 _BARRIER_BYTES = 16
 _SYSTEM_SMEM_BYTES = 1024
 _SUM_OVERHEAD_REGISTERS = 48
+_SPLIT_OVERHEAD_REGISTERS = 40
 _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 _MOST_TILES = 2**31 - 1
 _MOST_STAGES = 16
@@ -112,6 +113,7 @@ class WgmmaProduct:
         b_k_last: whether k is B's last coordinate.
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         result_bytes: of an element of the result, where boxes of it can be stored; else 0.
+        terms: products of tensor cores for each product of two elements.
     """
 
     batch: int
@@ -122,6 +124,7 @@ class WgmmaProduct:
     b_k_last: bool
     element_bytes: int
     result_bytes: int = 0
+    terms: int = 1
 
 
 def stage_bytes(schedule: Schedule) -> int:
@@ -129,14 +132,17 @@ def stage_bytes(schedule: Schedule) -> int:
     return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
 
 
-def smem_bytes(schedule: Schedule) -> int:
-    """Return the dynamic shared memory of a block: the ring, and what results leave from."""
-    return schedule.stages * stage_bytes(schedule) + _result_bytes(schedule)
+def smem_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block."""
+    return schedule.stages * stage_bytes(schedule) + _beside_stages(problem, schedule)
 
 
-def _result_bytes(schedule: Schedule) -> int:
-    """Return the shared memory that results leave from: two boxes of each consumer."""
-    return schedule.consumers * 2 * WARPGROUP_ROWS * ROW_BYTES if schedule.stores_boxes else 0
+def _beside_stages(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the shared memory beside the ring: two boxes of each consumer's results; of floats' rests two tiles of A and three of B."""
+    s = schedule
+    results = s.consumers * 2 * WARPGROUP_ROWS * ROW_BYTES if s.stores_boxes else 0
+    rests = (2 * s.tile_m + 3 * s.tile_n) * ROW_BYTES if problem.terms == 3 else 0
+    return results + rests
 
 
 def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
@@ -148,7 +154,7 @@ def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
 def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
     """Return a block for each tile, at most those that stay."""
     blocks = min(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
-    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(schedule))
+    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
 
 
 def consumer_registers(schedule: Schedule) -> int:
@@ -196,13 +202,16 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append("the result is no tensor that boxes can be stored in")
     elif s.stores_boxes and s.tile_n * problem.result_bytes % ROW_BYTES:
         reasons.append(f"tile_n of {s.tile_n} is no whole boxes of {ROW_BYTES} bytes")
-    smem = smem_bytes(s)
+    smem = smem_bytes(problem, s)
     if smem > target.smem_bytes_block or s.residents * (smem + _SYSTEM_SMEM_BYTES) > target.smem_bytes_multiprocessor:
         reasons.append(f"{s.residents} × {smem} bytes of shared memory; a multiprocessor has {target.smem_bytes_multiprocessor}")
     if s.residents * s.threads > target.threads_multiprocessor:
         reasons.append(f"{s.residents} × {s.threads} threads; a multiprocessor has {target.threads_multiprocessor}")
-    sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2
-    if not target.is_emulated and sums + _SUM_OVERHEAD_REGISTERS > consumer_registers(s):
+    if problem.terms == 3 and s.ping_pong:
+        reasons.append("consumers in turns do not share what tf32 leaves of floats")
+    sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2 * (3 if problem.terms == 3 else 1)  # those of two tiles apart
+    overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else _SUM_OVERHEAD_REGISTERS
+    if not target.is_emulated and sums + overhead > consumer_registers(s):
         reasons.append(f"{sums} sums in {consumer_registers(s)} registers")
     entry = target.registers_multiprocessor // (s.residents * s.threads)
     if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry:
@@ -244,7 +253,9 @@ def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
 def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule with as many stages as fit, the widest vectors, and as many blocks as stay."""
     s = schedule
-    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _result_bytes(s)
+    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _beside_stages(
+        problem, s
+    )
     wide = ROW_BYTES // problem.element_bytes
     stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
     vector = 8
@@ -299,7 +310,9 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     s = schedule
     depth = ROW_BYTES // problem.element_bytes
     bands = s.tile_m // WARPGROUP_ROWS
-    tensor = _TENSOR_SLOWDOWN * bands * 4 * max(s.tile_n / 2, (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE)
+    tensor = (
+        problem.terms * _TENSOR_SLOWDOWN * bands * 4 * max(s.tile_n / 2, (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE)
+    )
     traffic = ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE
     steps = ceil(problem.k / depth)
     resident = min(s.residents, max(1, s.blocks // target.multiprocessors))

@@ -94,10 +94,11 @@ def tensor_core_problems(
             ),
         )
     ]
-    if terms == 1 and not any(boxes.violations(functors[name], multiply) for name in ("A", "B")):
+    if not any(boxes.violations(functors[name], multiply) for name in ("A", "B")):
         (store, *_) = functors["Epilogue"].stores
         result_bytes = 0 if boxes.result_violations(functors["Epilogue"]) else store.storage.bytes
-        found.append(("gemm_wgmma", gemm_wgmma.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant, result_bytes=result_bytes)))
+        boxed = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, b_is_constant=b_is_constant, result_bytes=result_bytes)
+        found.append(("gemm_wgmma", boxed))
     return tuple(found)
 
 

@@ -102,7 +102,13 @@ def request(product: Product, kind: str, target: Target, schedule: Any = None) -
         problem = gemm_skinny.Problem(**shape, multiply=dtype, a_storage=dtype, b_storage=dtype, b_is_constant=constant)
     else:
         is_boxed = not boxes.result_violations(_epilogue(p, dtype))
-        problem = gemm_wgmma.Problem(**shape, multiply=dtype, b_is_constant=constant, result_bytes=dtype.bytes * is_boxed)
+        problem = gemm_wgmma.Problem(
+            **shape,
+            multiply=dtype,
+            terms=3 if p.dtype == "3xtf32" else 1,
+            b_is_constant=constant,
+            result_bytes=dtype.bytes * is_boxed,
+        )
     chosen = family(kind).choose(problem, target) if schedule is None else schedule
     functors = (("A", _loaded(0, dtype, at_a)), ("B", _loaded(1, dtype, at_b)), ("Epilogue", _epilogue(p, dtype)))
     pointers = 3 if p.epilogue == "plain" else 4

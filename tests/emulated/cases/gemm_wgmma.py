@@ -55,7 +55,7 @@ def product_case(
     (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
     left = left if problem.a_k_last else left.swapaxes(1, 2)
     right = right.swapaxes(1, 2) if problem.b_k_last else right
-    if problem.multiply == F32:
+    if problem.multiply == F32 and problem.terms == 1:
         left, right = (tf32(x.astype(np.float32)) for x in (left, right))
     expected: dict[int, np.ndarray] = {}
     evaluate(epilogue, buffers, [np.matmul(left.astype(np.float64), right.astype(np.float64))], expected)
@@ -85,11 +85,14 @@ def plain(
     result: DType | None = None,
     a_k_last: bool = True,
     b_k_last: bool = True,
+    terms: int = 1,
 ) -> Case:
     """Return a product of (batch, m, n, k) extents whose rows lie at multiples of 16 bytes: slots 0 and 1 are A and B, 2 the result."""
     batch, m, n, k = extents
     result = storage if result is None else result
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage, b_is_constant=n % 2 == 1)
+    problem = Problem(
+        batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage, terms=terms, b_is_constant=n % 2 == 1
+    )
     steps = Steps()
     steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
     epilogue = steps.expression()
@@ -179,6 +182,9 @@ def cases() -> tuple[Case, ...]:
         found.append(plain(f"{name}-ragged", (2, 267, 136 if schedule.stores_boxes else 141, 153), schedule, a_k_last=name != "three"))
         found.append(plain(f"{name}-even", (1, 256, 264, 192), schedule, result=F32))
         found.append(plain(f"{name}-tf32", (1, 140, 68, 100), schedule, storage=F32))
+    for number, name in enumerate(("single", "shared", "banded", "three", "boxes")):
+        for k in (20, 64, 68, 128, 200):
+            found.append(plain(f"split-{name}-{k}", (1 + number % 2, 140, 68, k), SCHEDULES[name], storage=F32, terms=3))
     found.append(plain("two-columns", (1, 80, 50, 64), SCHEDULES["single"]))
     found.append(plain("four-columns", (1, 80, 52, 64), SCHEDULES["single"]))
     found.append(plain("many-batches", (300, 1, 2, 8), SCHEDULES["single"]))

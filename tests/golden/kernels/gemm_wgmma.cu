@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_010eb12179af32b1_ {
+namespace gemm_wgmma_ca0316c3cf3f9d5d_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -10,6 +10,7 @@ struct Problem {
   using M = Static<72>;
   using N = Static<24>;
   using K = Static<48>;
+  using Terms = Static<1>;
   using ResultBytes = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
@@ -147,12 +148,12 @@ struct Epilogue {
 
 using Arguments = nautilus::MappedArguments<kernels::Warpgroups<Schedule>::kMaps, 6, 0>;
 constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_010eb12179af32b1_
+}  // namespace gemm_wgmma_ca0316c3cf3f9d5d_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_010eb12179af32b1_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_010eb12179af32b1_::kThreads, gemm_wgmma_010eb12179af32b1_::Schedule::kResidents)
-gemm_wgmma_010eb12179af32b1(const NAUTILUS_GRID_CONSTANT gemm_wgmma_010eb12179af32b1_::Arguments arguments) {
-  using namespace gemm_wgmma_010eb12179af32b1_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_ca0316c3cf3f9d5d_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_ca0316c3cf3f9d5d_::kThreads, gemm_wgmma_ca0316c3cf3f9d5d_::Schedule::kResidents)
+gemm_wgmma_ca0316c3cf3f9d5d(const NAUTILUS_GRID_CONSTANT gemm_wgmma_ca0316c3cf3f9d5d_::Arguments arguments) {
+  using namespace gemm_wgmma_ca0316c3cf3f9d5d_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_010eb12179af32b1)
+NAUTILUS_EXPORT(gemm_wgmma_ca0316c3cf3f9d5d)

@@ -65,6 +65,27 @@ def test_other_targets_are_refused() -> None:
     assert "no steps" in FAMILY.violations(problem(64, 64, 0), small, target("sm_90a"))[0]
 
 
+def test_floats_as_two_numbers() -> None:
+    split = replace(problem(512, 512, 512, multiply=F32), terms=3)
+    schedule = Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, vector_c=4, blocks=16)
+    assert FAMILY.violations(split, schedule, target("sm_90a")) == ()
+    assert FAMILY.geometry(split, schedule).smem_bytes == 3 * (256 * 128 + 16) + 5 * 128 * 128
+    assert "in turns" in FAMILY.violations(split, replace(schedule, ping_pong=True), target("emulated"))[0]
+    wide = FAMILY.violations(split, replace(schedule, tile_n=256, stages=2), target("sm_90a"))
+    assert any("384 sums in 232 registers" in reason for reason in wide)
+    assert "3 terms of f16" in FAMILY.violations(replace(problem(64, 64, 64), terms=3), schedule, target("sm_90a"))[0]
+    assert FAMILY.violations(split, FAMILY.choose(split, target("sm_90a")), target("sm_90a")) == ()
+
+
+def test_boxes_are_stored_where_the_result_has_them() -> None:
+    boxed = replace(SCHEDULE, stores_boxes=True, tile_n=128)
+    assert "no tensor that boxes" in FAMILY.violations(problem(4096, 4096, 4096), boxed, target("sm_90a"))[0]
+    stored = replace(problem(4096, 4096, 4096), result_bytes=2)
+    assert FAMILY.violations(stored, boxed, target("sm_90a")) == ()
+    assert FAMILY.geometry(stored, boxed).smem_bytes == 4 * (256 * 128 + 16) + 2 * 2 * 64 * 128
+    assert "no whole boxes" in FAMILY.violations(stored, replace(boxed, tile_n=96), target("sm_90a"))[0]
+
+
 def test_columns_that_lie_together_come_in_whole_boxes() -> None:
     found = FAMILY.violations(problem(512, 512, 512, lasts=(True, False)), replace(SCHEDULE, tile_n=96, cluster_m=1), target("sm_90a"))
     assert found == ("tile_n of 96 is no multiple of 64 for each of 1 blocks",)

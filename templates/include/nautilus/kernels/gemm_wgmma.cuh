@@ -17,7 +17,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   using OperandA = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>;
   using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
   const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
-  wgmma_product<Schedule, T, Problem::kBIsConstant, OperandA, OperandB>(
+  wgmma_product<Schedule, T, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant, OperandA, OperandB>(
       arguments, TileWalk<Schedule>(static_cast<int>(Problem::Batch::get(arguments)), m, n), static_cast<int>(Problem::K::get(arguments)),
       [](int batch) { return MatrixSink<Epilogue, Index, M, N>{batch}; });
 }

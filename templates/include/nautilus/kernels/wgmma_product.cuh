@@ -11,6 +11,7 @@
 #include <nautilus/device/wgmma.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
 #include <nautilus/kernels/wgmma_result.cuh>
+#include <nautilus/kernels/wgmma_split.cuh>
 
 namespace nautilus::kernels {
 
@@ -73,19 +74,22 @@ struct TileWalk {
   }
 };
 
-// The ring in shared memory: stages of a tile of A and one of B, and their barriers; before these, what results leave from.
-template <class Schedule, class OperandA, class OperandB>
+// The ring in shared memory: stages of a tile of A and one of B, and their barriers; before these, what results leave from, and what tf32
+// leaves of floats, which is needed for kTerms 3.
+template <class Schedule, int kTerms, class OperandA, class OperandB>
 struct Ring {
   static constexpr int kStages = Schedule::kStages;
   static constexpr int kStageBytes = OperandA::kBytes + OperandB::kBytes;
+  static constexpr int kRestsBytes = kTerms == 3 ? Rests<OperandA, OperandB>::kBytes : 0;
   using Place = RingPlace<kStages>;
-  unsigned char *stages, *results;
+  unsigned char *stages, *rests, *results;
   device::Mbarrier *full, *empty;
 
   NAUTILUS_DEVICE Ring()
       : stages(device::dynamic_shared<unsigned char>()),
-        results(stages + kStages * kStageBytes),
-        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes + Warpgroups<Schedule>::kResultBytes)),
+        rests(stages + kStages * kStageBytes),
+        results(rests + kRestsBytes),
+        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes + kRestsBytes + Warpgroups<Schedule>::kResultBytes)),
         empty(full + kStages) {}
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
@@ -148,12 +152,13 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 }
 
 // Computes all tiles of WALK over DEPTH steps of the sum, at least 1. Tensor maps 0 and 1 of the arguments bring the operands; SINK_OF(batch)
-// takes the results, and map 2 boxes of them. A constant B is brought before earlier kernels have finished.
-template <class Schedule, class T, bool kBIsConstant, class OperandA, class OperandB, class A, class SinkOf>
+// takes the results, and map 2 boxes of them. Floats are multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant B is brought before earlier kernels have finished.
+template <class Schedule, class T, int kTerms, bool kBIsConstant, class OperandA, class OperandB, class A, class SinkOf>
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule>;
   constexpr int kCluster = Groups::kCluster;
-  const Ring<Schedule, OperandA, OperandB> ring;
+  static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && !Schedule::kPingPong), "floats, of which consumers share a tile");
+  const Ring<Schedule, kTerms, OperandA, OperandB> ring;
   const int thread = device::thread_index().x, group = thread / kWarpgroupThreads;
   const int block = device::block_index().x, rank = block % kCluster;
   const int clusters = device::grid_extent().x / kCluster;
@@ -169,7 +174,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   } else {
     device::block_barrier();
   }
-  typename Ring<Schedule, OperandA, OperandB>::Place place;
+  typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
     device::release_registers<Groups::kProducerRegisters>();
     if (thread == 0) {
@@ -232,6 +237,13 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
         if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
         place.advance((Schedule::kConsumers - 1) * tiles);
+        finish(at, sums);
+      }
+    } else if constexpr (kTerms == 3) {
+      Rests<OperandA, OperandB> rests{ring.rests};
+      for (int number = block / kCluster; number < walk.count; number += clusters) {
+        const auto at = walk.place(number);
+        multiply_tile_split<OperandA, OperandB, Schedule::kConsumers>(sums, ring, place, rests, consumer, 1, tiles);
         finish(at, sums);
       }
     } else {
