@@ -24,7 +24,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
-from nautilus_cli.lowering.program import Choice, Copy, Launches, Repeat, Step, Word, all_steps
+from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
 PAYLOAD_VERSION = 7
@@ -56,9 +56,7 @@ MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 """CUtensorMapSwizzle, by bytes."""
 MAP_RANK = 5
 NONE = 0xFFFFFFFF
-"""In place of a word: there is none."""
-MOST_DEPTH = 32
-"""Steps within steps. Source of these: templates/host/payload.h."""
+"""In place of a word: there is none. Source: PAYLOAD_NONE of templates/host/payload.h."""
 _LAUNCHES, _COPY, _IF, _LOOP = range(4)
 _DEPENDENT = 1
 """LAUNCH_DEPENDENT of templates/host/payload.h: every kernel waits for the one before it by itself."""

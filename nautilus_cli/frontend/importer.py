@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -29,6 +30,7 @@ from nautilus_cli.frontend.structure import ordered
 from nautilus_cli.frontend.subgraph import Numbered
 from nautilus_cli.frontend.tensors import Initializer
 from nautilus_cli.frontend.variants import VARIANTS, modernised
+from nautilus_cli.ir.control import all_nodes
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
@@ -90,7 +92,7 @@ class Importer:
         scope = self._body_of(graph, inputs, weights)
         outputs = self._guarded(checked_outputs(graph, scope), inputs)
         result = replace(with_stored_sizes(prune(self._builder.graph(outputs))), texts=inputs.texts | text_outputs(graph, scope))
-        for node in result.nodes:
+        for node in all_nodes(result):
             self._builder.origin = node.origin
             lowering = operators()[node.op].lowering
             if isinstance(lowering, HostOnly):
@@ -129,6 +131,17 @@ class Importer:
     def builder(self) -> GraphBuilder:
         """Where nodes go."""
         return self._builder
+
+    @contextmanager
+    def apart(self) -> Iterator[GraphBuilder]:
+        """Let nodes go to a builder of their own."""
+        outer = self._builder
+        self._builder = inner = outer.apart()
+        try:
+            yield inner
+        finally:
+            outer.spend_as(inner)
+            self._builder = outer
 
     def nodes(self, numbered: Numbered, scope: Scope) -> None:
         """Import nodes in the given order; their results are then in SCOPE."""

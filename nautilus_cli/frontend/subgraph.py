@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -33,6 +34,10 @@ class Host(Protocol):
 
     def nodes(self, numbered: Numbered, scope: Scope) -> None:
         """Import nodes in the given order; their results are then in SCOPE."""
+        ...
+
+    def apart(self) -> AbstractContextManager[GraphBuilder]:
+        """Return a context in which nodes go to a builder of their own."""
         ...
 
     def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
@@ -71,6 +76,14 @@ class Subgraph:
     varying: Numbered
     invariant: Numbered = field(default_factory=tuple)
 
+    def hoist(self, host: Host) -> None:
+        """Import the nodes that do not depend on its inputs, where they are not yet; else the first copy of the body does."""
+        origin = host.builder.origin
+        if self.invariant:
+            host.nodes(self.invariant, self.fixed)
+            self.invariant = ()
+        host.builder.origin = origin
+
     def run(self, host: Host, inputs: Sequence[Entity], *, label: str = "", results: Sequence[str] = ()) -> list[Entity]:
         """Import the body with INPUTS and return what it gives.
 
@@ -84,9 +97,7 @@ class Subgraph:
             ModelError: what an import raises.
         """
         origin = host.builder.origin
-        if self.invariant:
-            host.nodes(self.invariant, self.fixed)
-            self.invariant = ()
+        self.hoist(host)
         around = self.fixed.parent
         assert around is not None
         outputs = [info.name for info in self.graph.output]

@@ -105,16 +105,18 @@ class Group:
     A movement node may stand in several groups, since it only changes how a load finds its element.
 
     Attributes:
-        kind: the kernel family's name: pointwise, row, gemm, conv, pool, gather.
+        kind: the kernel family's name: pointwise, row, gemm, conv, pool, gather; control where it is branches or a loop.
         anchor: the heavy node; None for pointwise. For row: the first reduction.
         nodes: all members in topological order, the anchor included.
         outputs: the values that are stored, each computed by a member.
+        bodies: of kind control: the graphs that the anchor holds.
     """
 
     kind: str
     anchor: Node | None
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
+    bodies: tuple[FusedGraph, ...] = ()
 
     def members(self) -> frozenset[Node]:
         """The nodes as a set."""

@@ -25,6 +25,7 @@ from hashlib import sha256
 import numpy as np
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import Symbolic
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, DType, Shape, Sym, TensorType, dtype_of
 
@@ -184,6 +185,10 @@ def _literal(value: object) -> str:
             return _float(value)
         case int() | str():
             return repr(value)
+        case Symbolic():
+            return _symbol(str(value))
+        case Graph():
+            return " ".join(line.strip() for line in print_graph(value).splitlines())
     raise InternalError(f"an attribute of type {type(value).__name__} has no textual form")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from nautilus_cli.lowering import (
     top_k,
 )
 from nautilus_cli.lowering.choice import Chosen, chosen
+from nautilus_cli.lowering.control import Slot, Walk
 from nautilus_cli.lowering.counts import CountTable
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
@@ -101,21 +101,24 @@ def plan_each(
     """
     weights = WeightPool()
     lowered: list[_LoweredGroup] = []
-    for group in fused.groups:
-        if all(same(prod(v.type.static), 0) for v in group.outputs):
-            continue  # nothing to store: an empty tensor
+    walk = Walk()
+    for group in walk.groups(fused):
         found, begins = rebased(_lower(group, fp32_mode))
         lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
+    for value in walk.spans:
+        weights.add(value)
     entries, weight_bytes = weights.layout()
     table = CountTable(
-        fused.graph.counts,
+        [count for graph in walk.graphs for count in graph.counts],
         [one.group.outputs for one in lowered],
         [one.lowered.scalars for one in lowered],
         [dim for _, value in fused.graph.outputs for dim in value.type.static],
     )
     lowered = _with_sizes(lowered, table)
-    buffers, arena_bytes = _buffers(fused, lowered, table)
-    places = _Places(fused, buffers, weights, table)
+    walk.insert([step.behind for step in table.steps])
+    buffers, arena_bytes = _buffers(fused, lowered, walk, table)
+    places = _Places(fused, buffers, weights, walk, table)
+    steps = walk.steps(places.word)
     words = tuple((*map(places.word, one.referents, one.begins), *map(places.size_word, one.lowered.scalars)) for one in lowered)
     inputs, outputs = ports(fused.graph)
     outputs = tuple(replace(port, counted=table.dims(port.shape)) for port in outputs)
@@ -137,6 +140,8 @@ def plan_each(
                 weights=entries,
                 weight_bytes=weight_bytes,
                 checks=fused.graph.requirements,
+                steps=steps,
+                slots=walk.slots,
             )
         )
     return tuple(plans)
@@ -170,9 +175,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
     ranged = RangedChoice(choose)
-    for group in fused.groups:
-        if all(same(prod(v.type.static), 0) for v in group.outputs):
-            continue
+    for group in Walk().groups(fused):
         try:
             found, _ = rebased(_lower(group, fp32_mode))
             _chosen(group, found, target, ranged)
@@ -316,16 +319,21 @@ class WeightPool:
         return self._offsets[id(weight)]
 
 
-def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup], table: CountTable) -> tuple[dict[Value, Buffer], int]:
+def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, table: CountTable) -> tuple[dict[Value, Buffer], int]:
     """Place every stored value that is neither an input nor an output in the arena, behind the numbers of TABLE."""
     outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for number, one in enumerate(lowered):
         for referent in one.referents:
-            if isinstance(referent, Value) and referent not in outside and not table.holds(referent):
-                first.setdefault(referent, number)
-                last[referent] = number
+            found = walk.place(referent) if isinstance(referent, Value) else None
+            if isinstance(found, Value) and found not in outside and found.constant is None and not table.holds(found):
+                first.setdefault(found, number)
+                last[found] = number
+    for value, (begin, end) in walk.spans.items():
+        if value not in outside and value.constant is None and not table.holds(value):
+            first[value] = min(begin, first.get(value, begin))
+            last[value] = max(end, last.get(value, end))
     intervals = [Interval(bytes=ceiling(v.type.bytes), first=first[v], last=last[v]) for v in first]
     is_static = not any(is_symbolic(interval.bytes) for interval in intervals)
     offsets, total = (place if is_static else stack)(intervals, ALIGNMENT_BYTES)
@@ -344,14 +352,21 @@ class _Places:
     fused: FusedGraph
     buffers: Mapping[Value, Buffer]
     weights: WeightPool
+    walk: Walk
     table: CountTable
 
     def size_word(self, size: int) -> Word:
         """Return the argument word of a size, or where the kernel finds it."""
         return Word(kind="arena", value=self.table.size_offset(size)) if counts_in(size) else Word(kind="integer", value=size)
 
-    def word(self, referent: Referent, begin: int) -> Word:
+    def word(self, referent: Referent | Slot, begin: int) -> Word:
         """Return the argument word that points so many bytes into a referent."""
+        if isinstance(referent, Value):
+            referent = self.walk.place(referent)
+        if isinstance(referent, Slot):
+            return Word(kind="slot", index=referent.number, value=begin)
+        if isinstance(referent, Value):
+            referent = self.weights.add(referent)  # a constant that a body reads as it does any operand is one of these
         if isinstance(referent, Status):
             return Word(kind="status")
         if isinstance(referent, PackedWeight):

@@ -127,6 +127,9 @@ class Repeat:
 
 Step = Launches | Copy | Choice | Repeat
 
+MOST_DEPTH = 32
+"""Steps within steps. Source: PAYLOAD_DEPTH of templates/host/payload.h, which bounds the recursion there."""
+
 
 def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
     """Yield steps and those that they hold, in order."""

@@ -79,6 +79,7 @@ class GraphBuilder:
         self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
         self.requirements: list[Requirement] = []
         self._counts: list[tuple[str, Value]] = []
+        self._names: set[str] = set()  # of the counts, those of other builders of the same model included
 
     def input(self, name: str, type_: TensorType, elements: np.ndarray | None = None) -> Value:
         """Declare a run-time input; ELEMENTS are symbols for its elements, in an array of objects, where rules may compute with them."""
@@ -107,10 +108,10 @@ class GraphBuilder:
 
     def count(self, name: str, bound: int) -> int:
         """Return a size from 0 to BOUND that a kernel will give; `holds` says in which value. NAME is made one of its own."""
-        taken = {taken for taken, _ in self._counts}
-        own = next(one for one in (name, *(f"{name}'{number}" for number in range(2, len(taken) + 3))) if one not in taken)
+        own = next(one for one in (name, *(f"{name}'{number}" for number in range(2, len(self._names) + 3))) if one not in self._names)
         size = count(own, bound)
         if is_symbolic(size):
+            self._names.add(own)
             self._counts.append((own, Value(TensorType(I64, ()))))
         return size
 
@@ -278,6 +279,21 @@ class GraphBuilder:
         """Return where an error is: the ONNX node at hand."""
         op = quoted(op)[1:-1]
         return f"node {', '.join(map(quoted, self.origin))} ({op})" if self.origin else op
+
+    def counts(self) -> tuple[tuple[str, Value], ...]:
+        """Return (name, value) of the counts so far."""
+        return tuple(self._counts)
+
+    def apart(self) -> GraphBuilder:
+        """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here."""
+        inner = GraphBuilder(known=self._known, origin=self.origin, fold_bytes=self._fold_bytes, sources={**self._sources, **self.inputs()})
+        inner._fold_work, inner.most_bytes = self._fold_work, self.most_bytes
+        inner._read, inner.requirements, inner._names = self._read, self.requirements, self._names
+        return inner
+
+    def spend_as(self, inner: GraphBuilder) -> None:
+        """Count what such a builder has folded."""
+        self._fold_bytes, self._fold_work = inner._fold_bytes, inner._fold_work
 
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""

@@ -168,7 +168,12 @@ class HostOnly:
     reason: str
 
 
-Lowering = Pointwise | Cast | Movement | Reduction | Decompose | Anchor | HostOnly
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Runs the graphs that its attributes hold, or not, as the run decides: kernels of their own, and steps of the plan."""
+
+
+Lowering = Pointwise | Cast | Movement | Reduction | Decompose | Anchor | HostOnly | Control
 
 
 @dataclass(frozen=True, slots=True)

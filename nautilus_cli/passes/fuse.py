@@ -16,13 +16,14 @@ import heapq
 from collections.abc import Callable
 from math import prod
 
+from nautilus_cli.ir.control import bodies
 from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
 from nautilus_cli.ops.cache_write import FAMILY as CACHE_WRITE_FAMILY
 from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
 from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import Anchor, Cast, Pointwise, Reduction
+from nautilus_cli.ops.spec import Anchor, Cast, Control, Pointwise, Reduction
 from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
 
 CHEAP = frozenset(
@@ -49,6 +50,8 @@ def fuse(graph: Graph) -> FusedGraph:
     clusters = Clusters(flow)
     for node in flow.computing:
         lowering = operators()[node.op].lowering
+        if isinstance(lowering, Control):
+            clusters.start("control", node, node)
         if isinstance(lowering, Anchor) and not (node.op == CACHE_WRITE.name and _joins_write(clusters, node)):
             cluster = clusters.start(lowering.family, node, node)
             if lowering.epilogue:
@@ -257,7 +260,7 @@ def _try_prologue(clusters: Clusters, node: Node) -> None:
     if not _is_cheap(node) or not readers or _leaves(flow, result):
         return
     cluster = clusters.of.get(readers[0])
-    if cluster is None or cluster.anchor is None or cluster.kind in ("row", CACHE_WRITE_FAMILY):
+    if cluster is None or cluster.anchor is None or cluster.kind in ("row", "control", CACHE_WRITE_FAMILY):
         return
     anchor = cluster.anchor
     traits = operators()[anchor.op].lowering
@@ -297,7 +300,7 @@ def groups_of(clusters: Clusters) -> tuple[Group, ...]:
         if source is value:
             continue
         owner = clusters.of[flow.producer[source]] if source in flow.producer else None
-        if owner is not None and flow.is_whole(value):
+        if owner is not None and owner.kind != "control" and flow.is_whole(value):
             viewed.setdefault(owner, []).append(value)
         else:
             copies.append(Group("pointwise", None, _movement_behind(flow, [value]), (value,)))
@@ -312,7 +315,8 @@ def groups_of(clusters: Clusters) -> tuple[Group, ...]:
         stored += viewed.get(cluster, [])
         starts = [v for node in cluster.members for v in node.operands()] + viewed.get(cluster, [])
         nodes = sorted(members | set(_movement_behind(flow, starts)), key=flow.position.__getitem__)
-        groups[cluster] = Group(cluster.kind, cluster.anchor, tuple(nodes), tuple(stored))
+        held = () if cluster.anchor is None else tuple(map(fuse, bodies(cluster.anchor.attrs)))
+        groups[cluster] = Group(cluster.kind, cluster.anchor, tuple(nodes), tuple(stored), held)
     return (*_ordered(clusters, groups), *_together(copies))
 
 

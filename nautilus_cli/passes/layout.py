@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nautilus_cli.ir.control import bodies
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import Anchor
+from nautilus_cli.ops.spec import Anchor, Control
 
 CHANNELS_LAST_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
 
@@ -22,7 +23,8 @@ ORDER_KEEPING_FAMILIES = frozenset({"grid_sample", "region_pool", "resize"})
 
 def layout(graph: Graph) -> Graph:
     """Give channels-last to results of convolution and pooling, and to pointwise results of the same shape as such an operand."""
-    leaving = graph.output_values()
+    leaving = set(graph.output_values())
+    leaving.update(value for node in graph.nodes if bodies(node.attrs) for value in node.operands())  # which graphs of their own read
     renamed: dict[Value, Value] = {}
     nodes = []
     for node in graph.nodes:
@@ -44,6 +46,6 @@ def _order(node: Node, inputs: tuple[Value | None, ...], value: Value) -> tuple[
         if lowering.family in ORDER_KEEPING_FAMILIES and inputs[0] is not None:
             return inputs[0].order
         return (0, *range(2, rank), 1) if lowering.family in CHANNELS_LAST_FAMILIES else None
-    if is_movement(node):
+    if is_movement(node) or isinstance(lowering, Control):
         return None
     return next((v.order for v in inputs if v is not None and v.order is not None and same(v.type.shape, value.type.shape)), None)

@@ -1,4 +1,4 @@
-"""Store operands that an anchor must find in memory.
+"""Store operands that an anchor, a branch or a loop must find in memory.
 
 Requires: a decomposed graph without identities. Establishes: an anchor's operand outside its prologue comes straight from memory.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 from nautilus_cli.ir.graph import Graph, Node
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import Anchor
+from nautilus_cli.ops.spec import Anchor, Control
 from nautilus_cli.passes.copies import copy_node
 
 
@@ -20,10 +20,11 @@ def materialize(graph: Graph) -> Graph:
     nodes: list[Node] = []
     for node in graph.nodes:
         traits = operators()[node.op].lowering
-        if isinstance(traits, Anchor):
+        if isinstance(traits, Anchor | Control):
+            prologue = traits.prologue if isinstance(traits, Anchor) else ()
             inputs = list(node.inputs)
             for place, value in enumerate(node.inputs):
-                if value is None or place in traits.prologue or value not in producers or not is_movement(producers[value]):
+                if value is None or place in prologue or value not in producers or not is_movement(producers[value]):
                     continue
                 nodes.append(copy_node(value, producers[value].origin))
                 (inputs[place],) = nodes[-1].results()

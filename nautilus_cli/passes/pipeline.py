@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 
-from nautilus_cli.ir.graph import FusedGraph, Graph
+from nautilus_cli.ir.control import bodies
+from nautilus_cli.ir.graph import FusedGraph, Graph, Node
+from nautilus_cli.ir.rewrite import substitute
 from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes.alias_caches import alias_caches, require_caches
 from nautilus_cli.passes.decompose import decompose
@@ -34,19 +37,28 @@ PASSES: tuple[tuple[Pass, str], ...] = (
 
 
 def simplify(graph: Graph, *, is_supported: bool = True, inplace_cache: bool = False) -> Graph:
-    """Run the passes over the graph, verifying after each.
+    """Run the passes over the graphs that nodes hold, then over the graph, verifying after each.
 
     Args:
         graph: as the frontend gives it.
         is_supported: whether a node that no kernel can do is an error; inspect lists such nodes instead.
         inplace_cache: whether caches that the model takes and gives out longer are one buffer.
     """
+    held = {node: (_simplified(node, is_supported),) for node in graph.nodes if bodies(node.attrs)}
+    graph = substitute(graph, nodes=held) if held else graph
     for run, _ in PASSES:
         if (run is require_supported and not is_supported) or (run is alias_caches and not inplace_cache):
             continue
         graph = run(graph)
         verify_graph(graph)
     return require_caches(graph) if inplace_cache else graph
+
+
+def _simplified(node: Node, is_supported: bool) -> Node:
+    """Return a node with the passes run over the graphs that it holds."""
+    held = {f.name: getattr(node.attrs, f.name) for f in fields(node.attrs)}  # type: ignore[arg-type]
+    graphs = {name: simplify(value, is_supported=is_supported) for name, value in held.items() if isinstance(value, Graph)}
+    return replace(node, attrs=replace(node.attrs, **graphs))  # type: ignore[type-var]
 
 
 def run(graph: Graph, *, inplace_cache: bool = False) -> FusedGraph:

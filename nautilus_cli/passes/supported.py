@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.control import all_nodes
 from nautilus_cli.ir.graph import Graph, Node
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ops.registry import operators
@@ -37,7 +38,7 @@ class Unsupported:
 
 def unsupported(graph: Graph) -> tuple[Unsupported, ...]:
     """Return the nodes for which there is no kernel."""
-    reasons = ((node, _reason(node)) for node in graph.nodes)
+    reasons = ((node, _reason(node)) for node in all_nodes(graph))
     return tuple(
         Unsupported(", ".join(node.origin) or "a node without a name", node.op, why, _hint(node))
         for node, why in reasons

@@ -9,7 +9,7 @@ from collections.abc import Collection
 
 from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import Anchor, Reduction
+from nautilus_cli.ops.spec import Anchor, Control, Reduction
 from nautilus_cli.passes.clusters import Clusters, Dataflow
 from nautilus_cli.passes.fuse import groups_of
 
@@ -34,6 +34,8 @@ def unfuse(fused: FusedGraph, apart: Collection[Group]) -> FusedGraph:
 def _alone(node: Node) -> tuple[str, Node | None]:
     """Return the family and the anchor of a node on its own."""
     lowering = operators()[node.op].lowering
+    if isinstance(lowering, Control):
+        return "control", node
     if isinstance(lowering, Anchor):
         return lowering.family, node
     return ("row", node) if isinstance(lowering, Reduction) else ("pointwise", None)

@@ -1,7 +1,7 @@
-"""Loop: unrolled, one copy of its body an iteration.
+"""Loop: unrolled, one copy of its body an iteration, where it has few; else a node that holds its body, which the run repeats.
 
-How many there are must be known, or bounded by a small number; a declared output of the model may say it as well, and then the run checks
-that it is so.
+It is unrolled too where its states are no tensors, or not of one type throughout. How many iterations there are must then be known, or
+bounded by a small number; a declared output of the model may say it as well, and then the run checks that it is so.
 """
 
 from __future__ import annotations
@@ -12,16 +12,30 @@ from dataclasses import dataclass, field
 import numpy as np
 from onnx import GraphProto
 
+from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
+from nautilus_cli.frontend.constructs.loop_body import body_graph, repeated, without_pieces
 from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
 from nautilus_cli.frontend.constructs.stacking import stacked
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
+from nautilus_cli.ir.dims import UndecidedError, maximum
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.wide import cast
 
 MOST_CONDITIONAL = 64
 """Iterations of a loop whose end is only known at run time: all of them are computed, and the results of those after its end dropped."""
+
+MOST_UNROLLED = 64
+"""Iterations of a loop that is unrolled although it need not be."""
+
+MOST_UNROLLED_NODES = 2000
+"""Nodes that such a loop unrolls to."""
+
+MOST_CHECKED_NODES = 200
+"""Nodes that a loop whose end is only known at run time unrolls to: all are computed, which is quicker than to wait for its condition."""
 
 BIND = "Where that depends on the value of an input, fix it with --bind NAME=VALUE."
 
@@ -57,15 +71,61 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     outputs: list[list[Entity]] = [[] for _ in body.graph.output[1 + len(states) :]]
     progress = _Progress(states, outputs, settled=states, declared=_declared(call, len(states)))
     limit = None if trips is None or trips.constant is None else int(trips.constant.item())
+    results, why = _held(call, body, states, trips, condition, progress.declared)
+    if results is not None:
+        return results[: len(call.node.output)]
     if trips is not None and trips.constant is None:
         if progress.declared is None:
-            raise call.error("its trip count is only known at run time, which is not supported", BIND)
+            raise call.error(f"its trip count is only known at run time{why}", BIND)
         progress.assumed = True
     if condition is None or condition.constant is None or condition.constant.item():
         if condition is not None and condition.constant is None:
             _take_in(call, progress, condition, 0)
         _unroll(call, body, progress, trips, limit, () if condition is None else condition.type.static)
     return [*progress.states, *_outputs(call, body, progress)][: len(call.node.output)]
+
+
+def _held(
+    call: Occurrence, body: Subgraph, states: Sequence[Entity], trips: Value | None, condition: Value | None, declared: int | None
+) -> tuple[Sequence[Entity] | None, str]:
+    """Return the results of a loop that is not unrolled; None where it is better to, or must be, and why it must."""
+    limit = None if trips is None or trips.constant is None else int(trips.constant.item())
+    if (condition is not None and condition.constant is not None and not condition.constant.item()) or (limit is not None and limit < 1):
+        return None, ""
+    try:
+        found = body_graph(call, body, states, is_loop=True)
+    except UndecidedError:
+        raise
+    except ModelError as error:
+        return None, f", and its body cannot be repeated as it is: {error.message}"
+    is_counted = condition is None or condition.constant is not None
+    is_certain = is_counted and not found.is_conditional
+    few = MOST_UNROLLED_NODES if is_certain else MOST_CHECKED_NODES
+    if trips is None and declared is None and not found.is_conditional and not found.is_last:
+        raise call.error("never ends: it has no trip count, and its condition stays true")
+    if found.is_last or found.is_settled or (limit is not None and limit <= MOST_UNROLLED and limit * len(found.graph.nodes) <= few):
+        return None, ""
+    if declared is not None and not (is_certain and limit is not None):
+        return None, ""  # the declared length is held against the run's
+    known = limit if trips is None or trips.contents is None else trips.contents.item()
+    count = None if trips is None or known is not None else _as_count(call, trips)
+    start = None if is_counted or condition is None else as_flag(call.builder, condition)
+    if not is_certain or known is None:
+        after, _ = repeated(call, without_pieces(found), trips=known, count=count, start=start)
+        return [*after, *(_unavailable(call, number) for number in range(len(found.pieces)))], ""
+    after, collected = repeated(call, found, trips=known, collected=(False,) * len(found.pieces), length=maximum(known, 0))
+    return [*after, *collected], ""
+
+
+def _as_count(call: Occurrence, trips: Value) -> Value:
+    """Return a trip count as a scalar of int64."""
+    return cast(call.builder, as_flag(call.builder, trips), I64)
+
+
+def _unavailable(call: Occurrence, number: int) -> Unavailable:
+    return Unavailable(
+        f"reads scan output {number} of {call.where}: it has as many elements as the loop has iterations, which is only known at run time"
+    )
 
 
 def _declared(call: Occurrence, states: int) -> int | None:
@@ -179,12 +239,7 @@ def _outputs(call: Occurrence, body: Subgraph, progress: _Progress) -> list[Enti
     checks = progress.checks
     for number, values in enumerate(progress.collected):
         if progress.running is not None:
-            results.append(
-                Unavailable(
-                    f"reads scan output {number} of {call.where}: it has as many elements as the loop has iterations, "
-                    "which is only known at run time"
-                )
-            )
+            results.append(_unavailable(call, number))
         elif values:
             tensors = [as_tensor(value, f"scan output {number}", call.where) for value in values]
             result = stacked(call.builder, tensors, 0, call.tensor_name(count + number))

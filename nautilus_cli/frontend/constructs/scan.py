@@ -1,4 +1,4 @@
-"""Scan: unrolled, one copy of its body a step."""
+"""Scan: unrolled, one copy of its body a step, where it has few; else a node that holds its body, which the run repeats."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.loop import declared_element
+from nautilus_cli.frontend.constructs.loop import MOST_UNROLLED, MOST_UNROLLED_NODES, declared_element
+from nautilus_cli.frontend.constructs.loop_body import body_graph, repeated
 from nautilus_cli.frontend.constructs.selection import select
 from nautilus_cli.frontend.constructs.stacking import element, stacked
 from nautilus_cli.frontend.entities import as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
+from nautilus_cli.ir.dims import UndecidedError, is_symbolic, same
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import TensorType
 
 BATCHED_BEFORE = 9
 """Opset before which the first dimension is a batch, and each of its elements has a length. Source: ONNX 8, Scan-8."""
@@ -74,7 +78,41 @@ def _build(call: Occurrence) -> Sequence[Value | None]:
         output_reverse=_flags(call, "scan_output_directions", outputs),
         names=call.node.output,
     )
-    return _walk(call, run)[: len(call.node.output)]
+    return (_held(call, run) or _walk(call, run))[: len(call.node.output)]
+
+
+def _held(call: Occurrence, run: _Run) -> list[Value] | None:
+    """Return the results of a scan that is not unrolled; None where it is better to."""
+    elements = [TensorType(v.type.dtype, (*v.type.static[:axis], *v.type.static[axis + 1 :])) for v, axis in run.inputs]
+    if not is_symbolic(run.steps) and run.steps <= 1:
+        return None
+    try:
+        found = body_graph(call, run.body, run.states, is_loop=False, elements=elements)
+    except UndecidedError:
+        raise
+    except ModelError:
+        if is_symbolic(run.steps):
+            raise
+        return None  # unrolled, it is the step at fault that the error names
+    if not is_symbolic(run.steps) and run.steps <= MOST_UNROLLED and run.steps * len(found.graph.nodes) <= MOST_UNROLLED_NODES:
+        return None
+    axes = [_axis(call, axis, len(type_.static) + 1, "scan_output_axes") for axis, type_ in zip(run.output_axes, found.pieces, strict=True)]
+    states, collected = repeated(
+        call,
+        found,
+        trips=run.steps,
+        scanned=[(_moved(call, v, axis, 0), back) for (v, axis), back in zip(run.inputs, run.input_reverse, strict=True)],
+        collected=run.output_reverse,
+        length=run.steps,
+    )
+    return [*states, *(_moved(call, value, 0, axis) for value, axis in zip(collected, axes, strict=True))]
+
+
+def _moved(call: Occurrence, value: Value, axis: int, place: int) -> Value:
+    """Return a tensor with an axis at another place, the others in order."""
+    others = [number for number in range(len(value.type.static)) if number != axis]
+    order = (*others[:place], axis, *others[place:])
+    return value if axis == place else call.builder.node("Transpose", [value], perm=order)
 
 
 def _walk(call: Occurrence, run: _Run) -> list[Value]:
@@ -169,7 +207,7 @@ def _batched(call: Occurrence, body: Subgraph, states: Sequence[Value], scanned:
 
 def _steps(call: Occurrence, lengths: Sequence[int]) -> int:
     """Return how many steps there are."""
-    if len(set(lengths)) != 1:
+    if not all(same(length, lengths[0]) for length in lengths):
         raise call.error(f"its scan inputs have {', '.join(map(str, lengths))} elements; the specification requires one number")
     return lengths[0]
 

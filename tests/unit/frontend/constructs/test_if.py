@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.frontend.constructs import if_
+from nautilus_cli.ir.control import bodies
 from tests.unit.frontend.constructs.held import drawn, hold, refused
 from tests.unit.frontend.models import ops
 
@@ -75,9 +76,12 @@ def test_shapes_that_differ() -> None:
 
 
 def test_large_branches_are_not_both_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(if_, "MOST_NODES", 3)
+    monkeypatch.setattr(if_, "CHEAP_NODES", 3)
     text = choice("(float[2,3] o) { a = Exp(x) o = Neg(a) }", "(float[2,3] p) { b = Sqrt(shared) p = Neg(b) }")
-    assert "its branches have 4 nodes together; both are computed then, which is done up to 3" in refused(text)
+    loaded = hold(text, *({"x": np.abs(X), "c": np.array(c)} for c in (True, False)))
+    assert "nautilus::If" in ops(loaded)
+    (held,) = [node for node in loaded.graph.nodes if node.op == "nautilus::If"]
+    assert [[node.op for node in body.nodes] for body in bodies(held.attrs)] == [["Exp", "Neg"], ["Sqrt", "Neg"]]
 
 
 @pytest.mark.parametrize(

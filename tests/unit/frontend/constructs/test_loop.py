@@ -1,4 +1,4 @@
-"""Loop: unrolled with a known trip count, computed under masks with a condition at run time, refused otherwise, and always in time."""
+"""Loop: unrolled where it has few iterations, computed under masks with a condition at run time, else held whole; always in time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend import importer
+from nautilus_cli.frontend.constructs import loop as loop_module
+from nautilus_cli.ir.control import bodies
 from nautilus_cli.ops.evaluate import evaluate
 from tests.unit.frontend.constructs.held import drawn, hold, refused
 from tests.unit.frontend.models import ops
@@ -126,20 +128,35 @@ def test_scan_output_of_unknown_length_is_an_error_where_it_is_read() -> None:
     hold(unread, {"x": X, "bound": np.array(1, np.float32)})
 
 
-@pytest.mark.parametrize(("trips", "bound"), [('""', "without a trip count"), ("n", "with 1000 iterations that may or may not happen")])
-def test_too_many_iterations_under_a_condition(trips: str, bound: str) -> None:
+@pytest.mark.parametrize("trips", ['""', "n"])
+def test_many_iterations_under_a_condition_are_not_unrolled(trips: str) -> None:
     body = """(int64 i, bool c, float[3] a) => (bool c2, float[3] b) {
-        b = Add(a, a) s = ReduceSum <keepdims: int = 0> (b) z = CastLike(i, s) c2 = Less(s, z) }"""
-    found = refused(loop(body, trips=trips, count=1001))
+        one = Constant <value_float = 1.0> () b = Add(a, one) s = ReduceSum <keepdims: int = 0> (b) c2 = Less(s, bound) }"""
+    text = loop(body, trips=trips, inputs="float[3] x, float bound", count=1001)
+    loaded = hold(text, *({"x": X, "bound": np.array(bound, np.float32)} for bound in (-100, 10, 300)))
+    assert ops(loaded) == ["nautilus::Loop"]
+
+
+@pytest.mark.parametrize(("trips", "bound"), [('""', "without a trip count"), ("n", "with 1000 iterations that may or may not happen")])
+def test_too_many_iterations_under_a_condition_of_what_must_be_unrolled(trips: str, bound: str) -> None:
+    body = """(int64 i, bool c, float[p] a) => (bool c2, float[q] b) {
+        b = Concat <axis: int = 0> (a, x) s = ReduceSum <keepdims: int = 0> (b) z = CastLike(i, s) c2 = Less(s, z) }"""
+    found = refused(loop(body, trips=trips, count=1001, outputs="float[r] y"))
     assert f"node '#3 Loop' (Loop): its condition is only known at run time, {bound}; at most 64" in found
 
 
 def test_trip_count_at_run_time() -> None:
     body = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b) { c2 = Identity(c) b = Add(a, x) }"
     text = loop(body, trips="k", inputs="float[3] x, int64 k")
-    assert "its trip count is only known at run time, which is not supported" in refused(text)
-    assert "--bind NAME=VALUE" in refused(text)
+    hold(text, *({"x": X, "k": np.array(k)} for k in (-1, 0, 1, 3, 100)))
     hold(text, {"x": X, "k": np.array(3)}, bindings={"k": "3"})
+
+
+def test_trip_count_at_run_time_of_what_must_be_unrolled() -> None:
+    body = "(int64 i, bool c, float[p] a) => (bool c2, float[q] b) { c2 = Identity(c) b = Concat <axis: int = 0> (a, x) }"
+    found = refused(loop(body, trips="k", inputs="float[3] x, int64 k", outputs="float[r] y"))
+    assert "its trip count is only known at run time, and its body cannot be repeated as it is: state 0 is f32[3] before" in found
+    assert "--bind NAME=VALUE" in found
 
 
 COUNTED = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s) { c2 = Identity(c) b = Add(a, x) s = Mul(a, b) }"
@@ -236,21 +253,55 @@ def test_initializer_of_a_body_is_one_constant() -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "why"),
     [
-        "(int64 i, bool c, float[3] a) => (bool c2, float[3] b) { c2 = Identity(c) b = Add(a, x) }",
-        "(int64 i, bool c, float[3] a) => (bool c, float[3] a) { }",
-        "(int64 i, bool c, float[3] a) => (bool c2, int64 b) { c2 = Identity(c) b = Add(i, i) }",
+        ("(int64 i, bool c, float[3] a) => (bool c2, float[3] b) { c2 = Identity(c) b = Add(a, x) }", "has 1000000000000 iterations"),
+        ("(int64 i, bool c, float[3] a) => (bool c2, int64 b) { c2 = Identity(c) b = Add(i, i) }", "unroll to more than"),
+        ("(int64 i, bool c, float[p] a) => (bool c2, float[q] b) { c2 = Identity(c) b = Concat <axis = 0> (a, x) }", "unroll to more than"),
     ],
 )
-def test_endless_loops_are_refused(body: str) -> None:
-    """By a count of nodes, which is there in seconds."""
-    assert f"unroll to more than {importer.MAX_UNROLLED_NODES} nodes" in refused(loop(body, count=10**12))
+def test_endless_loops_are_refused(body: str, why: str) -> None:
+    """Those that are unrolled by a count of nodes, which is there in seconds."""
+    outputs = "float[r] y" if "Concat" in body else "float[3] y"
+    assert why in refused(loop(body, count=10**12, outputs=outputs))
 
 
-def test_nested_endless_loops_share_one_limit() -> None:
-    inner = "(int64 j, bool d, float[3] e) => (bool d2, float[3] o) { d2 = Identity(d) o = Add(e, x) }"
-    body = (
-        f'(int64 i, bool c, float[3] a) => (bool c2, float[3] b) {{ c2 = Identity(c) b = Loop (n, "", a) <body: graph = inner {inner}> }}'
+def test_a_loop_without_an_end_is_refused() -> None:
+    body = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b) { c2 = Identity(c) b = Add(a, x) }"
+    assert "never ends: it has no trip count, and its condition stays true" in refused(loop(body, trips='""'))
+
+
+def test_states_that_stay_as_they_are_need_no_loop() -> None:
+    assert hold(loop("(int64 i, bool c, float[3] a) => (bool c, float[3] a) { }", count=10**12), by_reference=False).graph.nodes == ()
+
+
+INNER = "(int64 j, bool d, float[3] e) => (bool d2, float[3] o) { d2 = Identity(d) f = Cast <to = 1> (i) g = Add(x, f) o = Add(e, g) }"
+
+
+def test_nested_loops_unroll_under_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importer, "MAX_UNROLLED_NODES", 200)
+    inner = "(int64 j, bool d, float[p] e) => (bool d2, float[q] o) { d2 = Identity(d) o = Concat <axis = 0> (e, x) }"
+    body = f"""(int64 i, bool c, float[p] a) => (bool c2, float[q] b) {{
+        c2 = Identity(c) b = Loop (n, "", a) <body: graph = inner {inner}> }}"""
+    assert "unroll to more than 200 nodes" in refused(loop(body, count=12, outputs="float[r] y"))
+
+
+def test_nested_loops_that_are_not_unrolled() -> None:
+    body = f"""(int64 i, bool c, float[3] a) => (bool c2, float[3] b) {{
+        c2 = Identity(c) b = Loop (k, "", a) <body: graph = inner {INNER}> }}"""
+    loaded = hold(
+        loop(body, trips="k", inputs="float[3] x, int64 k"), *({"x": X, "k": np.array(k)} for k in (0, 1, 2, 5)), by_reference=False
     )
-    assert "unroll to more than" in refused(loop(body, count=5000))
+    (outer,) = loaded.graph.nodes
+    (body_graph,) = bodies(outer.attrs)
+    assert [node.op for node in body_graph.nodes if node.op == "nautilus::Loop"] == ["nautilus::Loop"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_what_is_not_unrolled_gives_the_same(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "MOST_UNROLLED", 0)
+    body = """(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s, int64 t) {
+        c2 = Identity(c) f = Cast <to = 1> (i) g = Add(a, f) b = Add(g, x) s = Neg(a) t = Add(i, i) }"""
+    loaded = hold(loop(body, outputs="float[3] y, float[k,3] z, int64[k] w", count=count), {"x": X}, by_reference=False)
+    assert ops(loaded) == ([] if count == 0 else ["nautilus::Loop"])
+    assert [value.tensor for _, value in loaded.graph.outputs][: 2 if count else 0] == ["y", "z"][: 2 if count else 0]

@@ -1,0 +1,196 @@
+"""Loops that are not unrolled: a body that the run walks through, as a node that holds its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nautilus_cli.frontend.constructs.base import Occurrence
+from nautilus_cli.frontend.constructs.held import closed, held
+from nautilus_cli.frontend.entities import Entity, as_tensor
+from nautilus_cli.frontend.subgraph import Subgraph
+from nautilus_cli.ir.control import LoopAttrs
+from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.rewrite import prune
+from nautilus_cli.ir.types import BOOL, I64, TensorType
+from nautilus_cli.ops.builder import GraphBuilder
+
+MOST_ITERATIONS = 1 << 20
+"""Of one loop: one that never ends is an error after a few seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Body:
+    """A loop's body as a graph of its own.
+
+    Attributes:
+        graph: as `LoopAttrs` has it.
+        count: how many states the model's loop has.
+        states: what the states are before the first iteration: those that change, then, where the body reads it, the iteration's number.
+        changing: which of the model's states they are; None for the iteration's number.
+        kept: the model's states that are not among them, by place: what they always are.
+        pieces: types of what it adds to the collected results.
+        outside: what it reads from around it.
+        is_conditional: whether its first result says that the loop goes on.
+        is_last: whether the first iteration is the last one.
+        is_settled: whether its first result depends on the iteration's number alone.
+    """
+
+    graph: Graph
+    count: int
+    states: tuple[Value, ...]
+    changing: tuple[int | None, ...]
+    kept: dict[int, Value]
+    pieces: tuple[TensorType, ...]
+    outside: list[Value]
+    is_conditional: bool
+    is_last: bool
+    is_settled: bool
+
+
+def body_graph(call: Occurrence, body: Subgraph, states: Sequence[Entity], *, is_loop: bool, elements: Sequence[TensorType] = ()) -> Body:
+    """Import a body once, of which nothing is known but the types of what it reads.
+
+    Args:
+        call: the node.
+        body: of it.
+        states: before the first iteration.
+        is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
+        elements: types of the pieces that it takes behind the states, as that of a Scan.
+
+    Raises:
+        ModelError: what it gives is not of the types that it takes, or no tensor.
+    """
+    initial = [as_tensor(state, f"state {number}", call.where) for number, state in enumerate(states)]
+    number = Value(TensorType(I64, ()))
+    carried = [Value(value.type) for value in initial]
+    pieces = [Value(type_) for type_ in elements]
+    count = len(initial)
+    body.hoist(call.host)
+    with call.host.apart() as builder:
+        first: list[Entity] = [number, call.constant(np.ones((), bool))] if is_loop else []
+        given_back = body.run(call.host, [*first, *carried, *pieces])
+        found = [as_tensor(value, f"result {place} of its body", call.where) for place, value in enumerate(given_back)]
+        flag = found.pop(0) if is_loop else None
+        following, given = found[:count], found[count:]
+        for place, (before, after) in enumerate(zip(initial, following, strict=True)):
+            if before.type != after.type:
+                raise call.error(
+                    f"state {place} is {before.type} before an iteration and {after.type} after it; one type and shape is required"
+                )
+        one = builder.constant(np.ones((), np.int64))
+        following.append(builder.node("Add", [number, one]))
+    if flag is not None and (flag.type.elements != 1 or flag.type.dtype != BOOL):
+        raise call.error(f"its body's condition has the type {flag.type}; the specification requires one bool")
+    carried.append(number)
+    initial.append(call.constant(np.zeros((), np.int64)))
+    kept = {place: initial[place] for place, value in enumerate(following) if value is carried[place]}
+    known = {carried[place]: value for place, value in kept.items()}
+    is_conditional = flag is not None and flag.constant is None
+    changing = [place for place in range(len(carried)) if place not in kept]
+    graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
+    read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
+    if not any(value is number for value in (*read, *following[:-1], *given)):
+        changing = changing[:-1]
+        graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
+    return Body(
+        graph=graph,
+        count=count,
+        states=tuple(initial[place] for place in changing),
+        changing=tuple(place if place < count else None for place in changing),
+        kept={place: value for place, value in kept.items() if place < count},
+        pieces=tuple(value.type for value in given),
+        outside=outside,
+        is_conditional=is_conditional,
+        is_last=flag is not None and flag.constant is not None and not flag.constant.item(),
+        is_settled=is_conditional and flag is not None and _sources(builder.nodes, flag) == {number},
+    )
+
+
+def _graph(
+    builder: GraphBuilder,
+    carried: Sequence[Value],
+    pieces: Sequence[Value],
+    following: Sequence[Value],
+    given: Sequence[Value],
+    known: dict[Value, Value],
+    changing: Sequence[int],
+    flag: Value | None,
+) -> tuple[Graph, list[Value]]:
+    inputs = [*((f"state {place}", carried[place]) for place in changing), *((f"piece {n}", v) for n, v in enumerate(pieces))]
+    condition = [] if flag is None else [("goes on", flag)]
+    outputs = [*condition, *((f"state {place}", following[place]) for place in changing), *((f"piece {n}", v) for n, v in enumerate(given))]
+    return closed(builder, inputs, outputs, known=known)
+
+
+def _sources(nodes: Sequence[Node], value: Value) -> set[Value]:
+    """Return what a value depends on that no constant is and none of the nodes computes."""
+    made = {result: node for node in nodes for result in node.results()}
+    sources: set[Value] = set()
+    seen: set[Value] = set()
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if found in seen or found.constant is not None:
+            continue
+        seen.add(found)
+        if found in made:
+            pending.extend(made[found].operands())
+        else:
+            sources.add(found)
+    return sources
+
+
+def without_pieces(body: Body) -> Body:
+    """Return a body that adds to no collected results: of their length, nothing is known."""
+    kept = len(body.graph.outputs) - len(body.pieces)
+    return replace(body, graph=prune(replace(body.graph, outputs=body.graph.outputs[:kept])), pieces=())
+
+
+def repeated(
+    call: Occurrence,
+    body: Body,
+    *,
+    trips: int | None = None,
+    count: Value | None = None,
+    start: Value | None = None,
+    scanned: Sequence[tuple[Value, bool]] = (),
+    collected: Sequence[bool] = (),
+    length: int = 0,
+) -> tuple[list[Value], list[Value]]:
+    """Append a loop; return the states behind it, in the order of the model's, and the collected results.
+
+    Args:
+        call: the node.
+        body: of it.
+        trips: how many iterations there are at most, where that is known.
+        count: a scalar of int64 that says it, where that is not known.
+        start: a scalar that says whether the loop begins; None where it does.
+        scanned: what each iteration reads a piece of, and whether from its end.
+        collected: of each result that grows, whether at its front.
+        length: how long these are.
+    """
+    if not body.states and not collected:
+        return [body.kept[place] for place in sorted(body.kept)], []
+    attrs = LoopAttrs(
+        body=body.graph,
+        states=len(body.states),
+        scanned=tuple(is_reverse for _, is_reverse in scanned),
+        collected=tuple(collected),
+        trips=trips,
+        is_conditional=body.is_conditional,
+        length=length,
+        most=MOST_ITERATIONS,
+    )
+    if isinstance(trips, int) and trips > MOST_ITERATIONS and not body.is_conditional:
+        raise call.error(f"has {trips} iterations; at most {MOST_ITERATIONS} are possible")
+    names = [None if place is None else call.tensor_name(place) for place in body.changing]
+    names += [call.tensor_name(body.count + number) for number in range(len(collected))]
+    results = held(call, "nautilus::Loop", [count, start, *body.states, *(value for value, _ in scanned), *body.outside], attrs, names)
+    states: dict[int, Value] = dict(body.kept)
+    for place, value in zip(body.changing, results, strict=False):
+        if place is not None:
+            states[place] = value
+    return [states[place] for place in sorted(states)], results[len(body.states) :]

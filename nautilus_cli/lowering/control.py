@@ -1,0 +1,243 @@
+"""Flattens a fused graph and those that its nodes hold: one list of launches, one arena, and the steps that say which launches run.
+
+What a body calls its own lies where the graph around it has it, or at an address that moves from iteration to iteration: a slot. A tensor
+that a loop or branch reads stays in memory until its end, and what it gives is there from its beginning.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.control import BranchAttrs, LoopAttrs
+from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.dims import divides, same
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.ir.types import TensorType
+from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Repeat, Step, Word
+
+ALIGNMENT_BYTES = 16
+"""What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An address that moves while the plan runs."""
+
+    number: int
+
+
+Place = Value | Slot
+WordOf = Callable[[Place, int], Word]
+"""From a place and how many bytes into it to the word that points there; known once every tensor has its place."""
+
+Unplaced = Callable[[WordOf], Step]
+"""A step, as soon as every tensor has its place."""
+
+
+def launches_of(group: Group) -> int:
+    """Return how many launches a group becomes."""
+    if group.kind == "control":
+        return sum(launches_of(inner) for body in group.bodies for inner in body.groups)
+    return 0 if stores_nothing(group) else 1
+
+
+def stores_nothing(group: Group) -> bool:
+    """Whether all that a group computes is empty tensors."""
+    return all(same(prod(v.type.static), 0) for v in group.outputs)
+
+
+class Walk:
+    """A way through a fused graph.
+
+    Attributes:
+        count: launches so far.
+        slots: addresses that move, so far.
+        graphs: those met so far.
+        spans: first and last launch during which a value must lie in memory, beside those that read and write it.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.slots = 0
+        self.graphs: list[Graph] = []
+        self.spans: dict[Value, tuple[int, int]] = {}
+        self._places: dict[Value, Place] = {}
+        self._steps: list[Unplaced] = []
+        self._has_control = False
+        self._inserted: list[int] = []
+
+    def groups(self, fused: FusedGraph) -> Iterator[Group]:
+        """Yield the groups that become a launch, in the order of the launches."""
+        self._steps = yield from self._through(fused, 0)
+
+    def place(self, value: Value) -> Place:
+        """Return where what a body calls VALUE lies; VALUE itself where that is for the plan to say."""
+        found: Place = value
+        while isinstance(found, Value) and found in self._places:
+            found = self._places[found]
+        return found
+
+    def insert(self, behind: Sequence[int]) -> None:
+        """Count launches that were put behind those of these numbers since; they run where those do."""
+        self._inserted = sorted(behind)
+        self.spans = {value: (self._now(first), self._now(last)) for value, (first, last) in self.spans.items()}
+
+    def _now(self, number: int) -> int:
+        """Return what number a launch has by now."""
+        return number + bisect_left(self._inserted, number)
+
+    def steps(self, word: WordOf) -> tuple[Step, ...]:
+        """Return the steps; none where all launches run, one after another."""
+        return tuple(step(word) for step in self._steps) if self._has_control else ()
+
+    def _slot(self) -> Slot:
+        self.slots += 1
+        return Slot(self.slots - 1)
+
+    def _through(self, fused: FusedGraph, depth: int) -> Generator[Group, None, list[Unplaced]]:
+        self.graphs.append(fused.graph)
+        steps: list[Unplaced] = []
+        first = self.count
+        for group in fused.groups:
+            if group.kind != "control":
+                if not stores_nothing(group):
+                    yield group
+                    self.count += 1
+                continue
+            if depth == MOST_DEPTH:
+                where = ", ".join(name for node in group.nodes for name in node.origin) or None
+                raise ModelError(f"loops and branches whose course only the run knows are nested more than {depth} deep", where=where)
+            steps += self._launches(first, self.count)
+            self._has_control = True
+            steps += yield from (self._loop if _is_loop(group) else self._branch)(group, depth + 1)
+            first = self.count
+        return [*steps, *self._launches(first, self.count)]
+
+    def _launches(self, first: int, end: int) -> list[Unplaced]:
+        return [lambda _: Launches(first=self._now(first), count=self._now(end) - self._now(first))] if end > first else []
+
+    def _hold(self, values: Sequence[Value], begin: int) -> None:
+        """Keep values in memory from launch BEGIN to the last one so far."""
+        for value in values:
+            found = self.place(value)
+            if isinstance(found, Value):
+                first, last = self.spans.get(found, (begin, begin))
+                self.spans[found] = (min(first, begin), max(last, self.count - 1))
+
+    def _branch(self, group: Group, depth: int) -> Generator[Group, None, list[Unplaced]]:
+        node, begin = group.anchor, self.count
+        assert node is not None
+        assert isinstance(node.attrs, BranchAttrs)
+        condition, *operands = node.operands()
+        results = _results(node.outputs, [value.type for _, value in node.attrs.then_branch.outputs])
+        branches: list[list[Unplaced]] = []
+        for body in group.bodies:
+            given, operands = operands[: len(body.graph.inputs)], operands[len(body.graph.inputs) :]
+            self._places.update(zip((value for _, value in body.graph.inputs), given, strict=True))
+            self._places.update(zip((value for _, value in body.graph.outputs), results, strict=True))
+            branches.append((yield from self._through(body, depth)))
+        self._hold([*node.operands(), *results], begin)
+        name = ", ".join(node.origin)
+
+        def choice(word: WordOf) -> Step:
+            yes, no = (tuple(step(word) for step in branch) for branch in branches)
+            return Choice(condition=word(condition, 0), branches=(yes, no), name=name)
+
+        return [choice]
+
+    def _loop(self, group: Group, depth: int) -> Generator[Group, None, list[Unplaced]]:
+        node, begin = group.anchor, self.count
+        assert node is not None
+        attrs, (body,) = node.attrs, group.bodies
+        assert isinstance(attrs, LoopAttrs)
+        trips, start, *rest = node.inputs
+        operands = [value for value in rest if value is not None]
+        inner = [value for _, value in body.graph.inputs]
+        given = [value for _, value in body.graph.outputs]
+        condition = given.pop(0) if attrs.is_conditional else None
+        pieces = given[attrs.states :]
+        lengths = [attrs.length] * len(pieces)
+        types = [value.type for value in given[: attrs.states]]
+        types += [TensorType(value.type.dtype, (attrs.length, *value.type.static)) for value in pieces]
+        results = _results(node.outputs, types)
+        spare = [Value(type_) for type_ in types[: attrs.states]]
+        read, write = ([self._slot() for _ in spare] for _ in range(2))
+        self._places.update(zip(inner[: attrs.states], read, strict=True))
+        self._places.update(zip(given[: attrs.states], write, strict=True))
+        outside = attrs.states + len(attrs.scanned)
+        self._places.update(zip(inner[outside:], operands[outside:], strict=True))
+        before: list[Unplaced] = []
+        behind: list[Unplaced] = []
+        elements: list[Callable[[WordOf], Element]] = []
+        kept: list[Value] = []
+        scanned = zip(operands[attrs.states : outside], inner[attrs.states : outside], attrs.scanned, strict=True)
+        for whole, piece, is_reverse in scanned:
+            slot = self._slot()
+            elements.append(_element(slot, whole, piece, whole.type.static[0], is_reverse))
+            if divides(ALIGNMENT_BYTES, piece.type.bytes):
+                self._places[piece] = slot
+            else:
+                kept.append(piece)
+                before.append(_copy(piece, slot, piece))
+        collected = zip(results[attrs.states :], pieces, lengths, attrs.collected, strict=True)
+        for whole, piece, length, is_reverse in collected:
+            slot = self._slot()
+            elements.append(_element(slot, whole, piece, length, is_reverse))
+            if divides(ALIGNMENT_BYTES, piece.type.bytes):
+                self._places[piece] = slot
+            else:
+                kept.append(piece)
+                behind.append(_copy(slot, piece, piece))
+        steps = yield from self._through(body, depth)
+        self._hold([*node.operands(), *results, *spare, *kept, *(() if condition is None else (condition,))], begin)
+        name = ", ".join(node.origin)
+
+        def repeat(word: WordOf) -> Step:
+            carries = (
+                Carry(
+                    read=before.number,
+                    write=after.number,
+                    initial=word(initial, 0),
+                    result=word(result, 0),
+                    spare=word(other, 0),
+                    bytes=ceiling(other.type.bytes),
+                )
+                for before, after, initial, result, other in zip(read, write, operands, results, spare, strict=False)
+            )
+            count = None if trips is None else word(trips, 0)
+            return Repeat(
+                trips=count if attrs.trips is None else Word(kind="integer", value=attrs.trips),
+                start=None if start is None else word(start, 0),
+                condition=None if condition is None else word(condition, 0),
+                carries=tuple(carries),
+                elements=tuple(element(word) for element in elements),
+                body=tuple(step(word) for step in (*before, *steps, *behind)),
+                most=attrs.most,
+                name=name,
+            )
+
+        return [repeat]
+
+
+def _is_loop(group: Group) -> bool:
+    return group.anchor is not None and isinstance(group.anchor.attrs, LoopAttrs)
+
+
+def _results(outputs: Sequence[Value | None], types: Sequence[TensorType]) -> list[Value]:
+    """Return the results of a node, with a value in place of one that nobody reads: it is written all the same."""
+    return [Value(type_) if value is None else value for value, type_ in zip(outputs, types, strict=True)]
+
+
+def _copy(to: Place, source: Place, piece: Value) -> Unplaced:
+    return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=ceiling(piece.type.bytes))
+
+
+def _element(slot: Slot, whole: Value, piece: Value, length: int, is_reverse: bool) -> Callable[[WordOf], Element]:
+    size = piece.type.bytes
+    if is_reverse:
+        return lambda word: Element(slot=slot.number, base=word(whole, (length - 1) * size), stride=-size)
+    return lambda word: Element(slot=slot.number, base=word(whole, 0), stride=size)
