@@ -19,7 +19,7 @@ from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.errors import FileError, InternalError
 from nautilus_cli.ir.dims import Symbolic, upper
 from nautilus_cli.ir.types import DType
-from nautilus_cli.lowering.plan import Buffer, Kernel, Launch, Plan, Port, Weight
+from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
 from nautilus_cli.lowering.ranges import dimensions
 
 SCHEMA = 1
@@ -93,8 +93,22 @@ def _launch(launch: Launch, plan: Plan) -> dict[str, Any]:
         "kernel": launch.kernel,
         "nodes": list(launch.origin),
         "note": launch.note,
-        "words": [[w.kind, w.index, _plain(w.value)] for w in launch.words],
+        "words": _words(launch.words),
+        **({"alternatives": [_alternative(a, plan) for a in launch.alternatives]} if launch.alternatives else {}),
     }
+
+
+def _alternative(alternative: Alternative, plan: Plan) -> dict[str, Any]:
+    return {
+        "condition": f"{_plain(alternative.condition)} <= 0",
+        "grid": _plain(plan.kernels[alternative.kernel].geometry.grid),
+        "kernel": alternative.kernel,
+        "words": _words(alternative.words),
+    }
+
+
+def _words(words: Sequence[Word]) -> list[list[Any]]:
+    return [[w.kind, w.index, _plain(w.value)] for w in words]
 
 
 def _buffer(buffer: Buffer) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
-from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Launch, Plan, Port
 from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
@@ -37,7 +37,7 @@ IMAGE = struct.Struct("<2Q2I")
 PORT = struct.Struct("<4IQ2Iq")
 KERNEL = struct.Struct("<6I")
 MAP = struct.Struct("<4IQ5Q4Q5II")
-LAUNCH = struct.Struct("<12I")
+LAUNCH = struct.Struct("<14I")
 WORD = struct.Struct("<2IQ")
 STEP = struct.Struct("<14Iq")
 CARRY = struct.Struct("<6I")
@@ -194,9 +194,21 @@ class _Tables:
             extents, box = ((*found, *(1,) * (MAP_RANK - rank)) for found in (tensor.extents, tensor.box))
             strides = (*tensor.strides, *(0,) * (MAP_RANK - rank))
             kind = (tensor.slot, MAP_ELEMENTS[tensor.element], rank, MAP_SWIZZLES[tensor.swizzle])
-            self.maps.append(MAP.pack(*kind, tensor.offset, *extents, *strides, *box, 0))
+            for number, value in enumerate((*extents, *strides, tensor.offset)):
+                self.sizes.patch(Patched.MAP, len(self.maps), number, value)
+            self.maps.append(MAP.pack(*kind, upper(tensor.offset), *map(upper, extents), *map(upper, strides), *box, 0))
 
-    def add_launch(self, plan: Plan, launch: Launch, *, has_dependent_launch: bool) -> None:
+    def add_launches(self, plan: Plan, *, has_dependent_launch: bool) -> None:
+        """Append the launches, and behind them what is launched in their place."""
+        behind = len(plan.launches)
+        for launch in plan.launches:
+            self.add_launch(plan, launch, (0, behind, len(launch.alternatives)), has_dependent_launch=has_dependent_launch)
+            behind += len(launch.alternatives)
+        for alternative in (alternative for launch in plan.launches for alternative in launch.alternatives):
+            self.add_launch(plan, alternative, (self.sizes.add(alternative.condition), 0, 0), has_dependent_launch=has_dependent_launch)
+
+    def add_launch(self, plan: Plan, launch: Launch | Alternative, choice: tuple[int, int, int], *, has_dependent_launch: bool) -> None:
+        """Append a row. CHOICE is its condition, and where its alternatives begin and how many it has."""
         kernel = plan.kernels[launch.kernel]
         geometry = kernel.geometry
         wanted = kernel.request.pointers + kernel.request.scalars
@@ -207,8 +219,10 @@ class _Tables:
             self.sizes.patch(Patched.GRID, len(self.launches), number, blocks)
         is_loading = any(word.kind != "integer" for word in launch.words[kernel.request.pointers :])
         flags = _DEPENDENT if has_dependent_launch and geometry.starts_early and not is_loading else 0
-        fields = (launch.kernel, *grid, geometry.threads, 1, 1, geometry.smem_bytes, len(self.words), len(launch.words), flags, 0)
-        self.launches.append(LAUNCH.pack(*fields))
+        condition, alternatives, count = choice
+        block = (geometry.threads, 1, 1, geometry.smem_bytes)
+        words = (len(self.words), len(launch.words))
+        self.launches.append(LAUNCH.pack(launch.kernel, *grid, *block, *words, flags, alternatives if count else 0, count, condition))
         for word in launch.words:
             self.add_word(plan, word)
 
@@ -286,8 +300,7 @@ class _Tables:
             self.images.append(IMAGE.pack(offset, len(image.data), zlib.crc32(image.data), 0))
         for symbol, kernel in zip(variant.symbols, plan.kernels, strict=True):
             self.add_kernel(symbol, kernel, image_of[symbol])
-        for launch in plan.launches:
-            self.add_launch(plan, launch, has_dependent_launch=target.has_dependent_launch)
+        self.add_launches(plan, has_dependent_launch=target.has_dependent_launch)
         self.add_steps(plan, plan.steps)
 
     def sections(self) -> tuple[bytes, ...]:

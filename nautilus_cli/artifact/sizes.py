@@ -77,7 +77,7 @@ class Source(IntEnum):
 
 
 class Patched(IntEnum):
-    """What a row gives: a dimension or the bytes of a port, a launch's grid, a word, the bytes of a variant's arena.
+    """What a row gives: a dimension or the bytes of a port, a launch's grid, a word, the bytes of a variant's arena, a number of a map.
 
     COUNT has no row: a dimension of a port that a kernel gives, and the int64 word of the arena that holds it in the end.
     """
@@ -88,6 +88,7 @@ class Patched(IntEnum):
     WORD = 3
     ARENA = 4
     COUNT = 5
+    MAP = 6
 
 
 class SizeTable:

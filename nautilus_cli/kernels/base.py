@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -83,8 +83,25 @@ class StubByName:
 class Mapped(Protocol):
     """A family whose kernels take tensor maps."""
 
+    def fitted(self, problem: Any, functors: Mapping[str, Expression | RowProgram]) -> Any:
+        """Return the problem with what the functors decide."""
+        ...
+
+    def map_violations(self, problem: Any, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:
+        """Return why bulk copies cannot bring the operands that FUNCTORS load; empty where they can."""
+        ...
+
     def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
         """Return the maps of a kernel, in the order in which its arguments hold them."""
+        ...
+
+
+@runtime_checkable
+class Staying(Protocol):
+    """A family whose blocks walk over the tiles of a problem: schedules say how many."""
+
+    def for_all_sizes(self, schedule: Any, target: Target) -> Any:
+        """Return the schedule with what was chosen for one size undone."""
         ...
 
 

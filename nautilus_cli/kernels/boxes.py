@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nautilus_cli.ir.dims import divides, is_symbolic, lower, same, upper
 from nautilus_cli.ir.expression import Expression, Inside, Load
 from nautilus_cli.ir.index_map import Axis, Digits, IndexMap
 from nautilus_cli.ir.types import BF16, F16, F32, DType
@@ -51,15 +52,15 @@ def result_violations(expression: Expression) -> tuple[str, ...]:
         return reasons
     (stage,) = store.map.stages
     batch, outer, inner = stage.coordinates
-    if any(axis.stride == 0 and axis.extent > 1 for axis in (*batch, *outer)):
+    if any(same(axis.stride, 0) and _has_several(axis) for axis in (*batch, *outer)):
         return ("an element is stored more than once",)
-    return () if inner[0].extent % 2 == 0 else ("rows are no whole pairs of elements",)
+    return () if divides(2, inner[0].extent) else ("rows are no whole pairs of elements",)
 
 
 def _is_same_for_all_rows(index_map: IndexMap) -> bool:
     """Return whether a map over (batch, row, column) does not look at the row."""
     first = index_map.stages[0]
-    return not index_map.is_guarded and all(axis.stride == 0 or axis.extent == 1 for axis in first.coordinates[1])
+    return not index_map.is_guarded and all(same(axis.stride, 0) or same(axis.extent, 1) for axis in first.coordinates[1])
 
 
 def only_load(expression: Expression) -> Load | None:
@@ -73,25 +74,33 @@ def _map_violations(index_map: IndexMap, item_bytes: int) -> tuple[str, ...]:
         return ("the operand is not one strided tensor",)
     (stage,) = index_map.stages
     batch, outer, inner = stage.coordinates
-    if len(outer) != 1 or len(inner) != 1 or inner[0].stride not in (0, 1) or (inner[0].stride == 0 and inner[0].extent > 1):
+    if len(outer) != 1 or len(inner) != 1 or not (same(inner[0].stride, 1) or (same(inner[0].stride, 0) and not _has_several(inner[0]))):
         return ("rows do not lie at one distance, of neighbouring elements",)
     moving = (outer[0], *_moving(batch))
     if 2 + len(_moving(batch)) > MOST_RANK:
         return (f"the batch has {len(_moving(batch))} digits; a tensor map has {MOST_RANK} dimensions",)
     reasons = []
     for axis in moving:
-        if axis.extent > 1 and (axis.stride <= 0 or axis.stride * item_bytes % ALIGNMENT_BYTES or axis.stride * item_bytes >= _MOST_STRIDE):
-            reasons.append(f"a distance of {axis.stride * item_bytes} bytes; multiples of {ALIGNMENT_BYTES} are possible")
-    if stage.offset < 0 or stage.offset * item_bytes % ALIGNMENT_BYTES:
+        distance = axis.stride * item_bytes
+        if _has_several(axis) and (lower(distance) <= 0 or not divides(ALIGNMENT_BYTES, distance) or upper(distance) >= _MOST_STRIDE):
+            reasons.append(f"a distance of {distance} bytes; multiples of {ALIGNMENT_BYTES} are possible")
+    if lower(stage.offset) < 0 or not divides(ALIGNMENT_BYTES, stage.offset * item_bytes):
         reasons.append(f"the tensor begins at byte {stage.offset * item_bytes}; multiples of {ALIGNMENT_BYTES} are possible")
-    if any(axis.extent >= _MOST_EXTENT for axis in (*moving, inner[0])):
+    if any(upper(axis.extent) >= _MOST_EXTENT for axis in (*moving, inner[0])):
         reasons.append("an extent is beyond 32 bits")
+    if any(is_symbolic(axis.extent) and lower(axis.extent) < 1 for axis in (*moving, inner[0])):
+        reasons.append("the operand may be empty")
     return tuple(reasons)
 
 
 def _moving(batch: Digits) -> tuple[Axis, ...]:
     """Return the digits of the batch that move, least significant first."""
-    return tuple(axis for axis in reversed(batch) if axis.extent > 1 and axis.stride != 0)
+    return tuple(axis for axis in reversed(batch) if _has_several(axis) and not same(axis.stride, 0))
+
+
+def _has_several(axis: Axis) -> bool:
+    """Whether a digit takes several values, or may: kernels decide by the same."""
+    return is_symbolic(axis.extent) or axis.extent > 1
 
 
 def matrix_map(expression: Expression, box_rows: int, *, rounds: bool = True) -> TensorMap:
@@ -119,7 +128,7 @@ def _boxes_of(index_map: IndexMap, slot: int, element: str, item_bytes: int, box
     (stage,) = index_map.stages
     batch, outer, inner = stage.coordinates
     digits = (outer[0], *_moving(batch))
-    strides = tuple(axis.stride * item_bytes if axis.extent > 1 else ALIGNMENT_BYTES for axis in digits)
+    strides = tuple(axis.stride * item_bytes if _has_several(axis) else ALIGNMENT_BYTES for axis in digits)
     return TensorMap(
         slot=slot,
         element=element,

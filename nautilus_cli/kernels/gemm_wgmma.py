@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.expression import Expression, RowProgram
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
@@ -108,6 +108,26 @@ class GemmWgmmaFamily:
         """Return a block for each tile, at most those that stay."""
         return wgmma_product.geometry(problem.product, schedule)
 
+    def for_all_sizes(self, schedule: Schedule, target: Target) -> Schedule:
+        """Return the schedule with what was chosen for one size undone: as many blocks as stay."""
+        return wgmma_product.staying(schedule, target)
+
+    def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
+        """Return the problem with the size of the results that bulk copies can store, 0 where they cannot."""
+        epilogue = functors["Epilogue"]
+        assert isinstance(epilogue, Expression)
+        is_boxed = not boxes.result_violations(epilogue)
+        return replace(problem, result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0)
+
+    def map_violations(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:
+        """Return why A or B is no tensor that boxes can be brought of."""
+        reasons = []
+        for name in ("A", "B"):
+            functor = functors[name]
+            assert isinstance(functor, Expression)
+            reasons += [f"operand {name}: {reason}" for reason in boxes.violations(functor, problem.multiply)]
+        return tuple(reasons)
+
     def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
         """Return the maps of A and of B, and of the result where boxes of it are stored.
 
@@ -117,12 +137,12 @@ class GemmWgmmaFamily:
         problem, s = request.problem, request.schedule
         depth = boxes.ROW_BYTES // problem.multiply.bytes
         functors = dict(request.functors)
+        if reasons := self.map_violations(problem, functors):
+            raise InternalError(f"a gemm_wgmma kernel: {reasons[0]}")
         found = []
         for name, k_last, rows in (("A", problem.a_k_last, s.tile_m // s.cluster_n), ("B", problem.b_k_last, s.tile_n // s.cluster_m)):
             functor = functors[name]
             assert isinstance(functor, Expression)
-            if reasons := boxes.violations(functor, problem.multiply):
-                raise InternalError(f"operand {name} of a gemm_wgmma kernel: {reasons[0]}")
             found.append(boxes.matrix_map(functor, rows if k_last else depth, rounds=problem.terms == 1))
         if s.stores_boxes:
             epilogue = functors["Epilogue"]

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from math import ceil, prod
 
+from nautilus_cli.ir.dims import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.product import MOST_BLOCKS_Y, Product
 from nautilus_cli.targets.base import Target
@@ -151,7 +152,7 @@ def grid(problem: MmaProduct, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
     shape = problem.shape
     tiles = -(-shape.m // schedule.tile_m) * -(-shape.n // schedule.tile_n)
-    return tiles * schedule.cluster_k, min(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
+    return tiles * schedule.cluster_k, minimum(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
 
 
 def geometry(problem: MmaProduct, schedule: Schedule) -> Geometry:
@@ -206,7 +207,7 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
-    if max(shape.m, shape.n, shape.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
+    if maximum(shape.m, shape.n, shape.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")
     if not target.is_emulated and not target.has_async_copy:
         reasons.append(f"{target.name} has no asynchronous copies")

@@ -12,6 +12,7 @@ from itertools import product as combinations
 from math import ceil, sqrt
 from typing import Any
 
+from nautilus_cli.ir.dims import lower, maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.mma_product import soft_max
@@ -153,7 +154,7 @@ def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
 
 def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
     """Return a block for each tile, at most those that stay."""
-    blocks = min(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
+    blocks = minimum(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
     return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
 
 
@@ -222,7 +223,9 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append("the emulator has clusters of one block")
     if problem.k < 1:
         reasons.append("no steps of the sum")
-    if cluster_tiles(problem, s) + s.blocks > _MOST_TILES or max(problem.m, problem.n, problem.k) + 4096 > 2**31:
+    if min(lower(problem.batch), lower(problem.m), lower(problem.n)) < 1:
+        reasons.append("a result that is empty, or may be")
+    if cluster_tiles(problem, s) + s.blocks > _MOST_TILES or maximum(problem.m, problem.n, problem.k) + 4096 > 2**31:
         reasons.append("more tiles or a longer extent than 31 bits count")
     return tuple(reasons)
 
@@ -263,6 +266,13 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
         vector //= 2
     resident = target.multiprocessors * s.residents // s.cluster * s.cluster
     return replace(s, stages=stages, vector_c=vector, blocks=max(s.cluster, min(resident, cluster_tiles(problem, s) * s.cluster)))
+
+
+def staying(schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule with as many blocks as the device holds: where a problem has fewer tiles, fewer are launched."""
+    return replace(
+        schedule, blocks=max(schedule.cluster, target.multiprocessors * schedule.residents // schedule.cluster * schedule.cluster)
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.kernels.base import Choose, Family, Ranked
+from nautilus_cli.kernels.base import Choose, Family, Mapped, Ranked
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering.lowered import Lowered
+from nautilus_cli.lowering.lowered import Functors, Lowered
 from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
@@ -46,6 +46,17 @@ def chosen(lowered: Lowered, target: Target, choose: Choose) -> Chosen:
     return Chosen(family=family, problem=lowered.problem, schedule=schedule)
 
 
+def serves(family: Family, problem: Any, functors: Functors) -> bool:
+    """Whether the kernels of a family can reach what the functors load."""
+    return not isinstance(family, Mapped) or not family.map_violations(problem, dict(functors))
+
+
+def fitted(name: str, problem: Any, functors: Functors) -> Any:
+    """Return a family's problem with what the functors decide."""
+    family = families()[name]
+    return family.fitted(problem, dict(functors)) if isinstance(family, Mapped) else problem
+
+
 def _estimates(lowered: Lowered, target: Target, choose: Choose) -> Iterator[tuple[float, tuple[Family, Any]]]:
     """Yield the estimated time of every family that could serve the group; none where there is no choice."""
     if not lowered.alternatives or dimensions(lowered.problem):
@@ -54,6 +65,8 @@ def _estimates(lowered: Lowered, target: Target, choose: Choose) -> Iterator[tup
     for name, problem in ((lowered.family, lowered.problem), *lowered.alternatives):
         family = families()[name]
         assert isinstance(family, Ranked)
+        if not serves(family, problem, lowered.functors):
+            continue
         schedule = family.choose(problem, judged) if target.is_emulated else choose(family, problem, target)
         if not family.violations(problem, schedule, judged):
             yield family.estimated_us(problem, schedule, judged), (family, problem)

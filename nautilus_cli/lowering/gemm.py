@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from nautilus_cli.ir.expression import Expression, Load
+from nautilus_cli.ir.expression import Expression, Load, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels import boxes, gemm_mma, gemm_wgmma
+from nautilus_cli.kernels import gemm_mma, gemm_wgmma
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
@@ -65,9 +66,9 @@ def lower(lowering: Lowering) -> Lowered:
 
 
 def tensor_core_problems(
-    problem: Problem, functors: dict[str, Expression], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
+    problem: Problem, functors: Mapping[str, Expression | RowProgram], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
 ) -> tuple[tuple[str, Any], ...]:
-    """Return (family, problem) of the kernels on tensor cores that compute the same.
+    """Return (family, problem) of the kernels on tensor cores that compute the same; bulk copies may not be able to bring the operands.
 
     Args:
         problem: of the gemm family.
@@ -94,11 +95,8 @@ def tensor_core_problems(
             ),
         )
     ]
-    if not any(boxes.violations(functors[name], multiply) for name in ("A", "B")):
-        (store, *_) = functors["Epilogue"].stores
-        result_bytes = 0 if boxes.result_violations(functors["Epilogue"]) else store.storage.bytes
-        boxed = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, b_is_constant=b_is_constant, result_bytes=result_bytes)
-        found.append(("gemm_wgmma", boxed))
+    product = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, b_is_constant=b_is_constant)
+    found.append(("gemm_wgmma", gemm_wgmma.FAMILY.fitted(product, functors)))
     return tuple(found)
 
 

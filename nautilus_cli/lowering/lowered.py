@@ -19,6 +19,10 @@ INDEX_32_LIMIT = 2**31 - 2**16
 """Most elements of a tensor that 32-bit indices reach; the rest is room for a tile that runs over the edge."""
 
 
+Functors = tuple[tuple[str, Expression | RowProgram], ...]
+"""(name, expression) of each functor that a kernel's stub instantiates."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
     """A kernel whose schedule is still open.
@@ -28,12 +32,12 @@ class Lowered:
         problem: its problem dataclass.
         functors: (name, expression) for the stub.
         slots: what its pointers refer to.
-        alternatives: (family, problem) of other kernels that take the same functors and pointers.
+        alternatives: (family, problem) of other kernels that take the same functors and pointers, where those suit them.
     """
 
     family: str
     problem: Any
-    functors: tuple[tuple[str, Expression | RowProgram], ...]
+    functors: Functors
     slots: Slots
     alternatives: tuple[tuple[str, Any], ...] = ()
 

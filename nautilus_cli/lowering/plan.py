@@ -82,6 +82,21 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """What is launched in a launch's place for some sizes.
+
+    Attributes:
+        condition: at most 0 for these sizes.
+        kernel: index into Plan.kernels.
+        words: the argument block: pointers, then scalars.
+    """
+
+    condition: int
+    kernel: int
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
     """One launch.
 
@@ -90,12 +105,14 @@ class Launch:
         words: the argument block: pointers, then scalars.
         origin: ONNX nodes that it computes.
         note: what it is where it computes none (a copy).
+        alternatives: of which the first whose condition holds is launched in its place.
     """
 
     kernel: int
     words: tuple[Word, ...]
     origin: tuple[str, ...] = ()
     note: str = ""
+    alternatives: tuple[Alternative, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

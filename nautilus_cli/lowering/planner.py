@@ -13,7 +13,7 @@ from nautilus_cli.ir.counts import ceiling, counts_in
 from nautilus_cli.ir.dims import is_symbolic, lower, maximum, same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.types import UCS4
-from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
+from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest, TensorMap, scalar_values
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering import (
     cache_write,
@@ -35,13 +35,13 @@ from nautilus_cli.lowering import (
     scatter,
     top_k,
 )
-from nautilus_cli.lowering.choice import Chosen, chosen
 from nautilus_cli.lowering.control import Slot, Walk
 from nautilus_cli.lowering.counts import CountTable
+from nautilus_cli.lowering.intervals import Serving, servings
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
-from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
-from nautilus_cli.lowering.ranges import NO_POINTS, RangedChoice
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
+from nautilus_cli.lowering.ranges import NO_POINTS
 from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.stacking import stack
@@ -124,17 +124,14 @@ def plan_each(
     outputs = tuple(replace(port, counted=table.dims(port.shape)) for port in outputs)
     plans = []
     for target, choose in targets:
-        kernels, numbers = _kernels(lowered, target, RangedChoice(choose, points))
+        kernels, launches = _launches(lowered, words, target, choose, points)
         plans.append(
             Plan(
                 target=target.name,
                 inputs=inputs,
                 outputs=outputs,
                 kernels=kernels,
-                launches=tuple(
-                    Launch(kernel=number, words=block, origin=_origin(one.group), note=_note(one.group))
-                    for number, block, one in zip(numbers, words, lowered, strict=True)
-                ),
+                launches=launches,
                 buffers=tuple(buffers.values()),
                 arena_bytes=arena_bytes,
                 weights=entries,
@@ -174,11 +171,10 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
         choose: picks the schedule of a problem.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
-    ranged = RangedChoice(choose)
     for group in Walk().groups(fused):
         try:
             found, _ = rebased(_lower(group, fp32_mode))
-            _chosen(group, found, target, ranged)
+            _servings(group, found, target, choose)
         except ModelError as error:
             yield group, error
 
@@ -202,35 +198,82 @@ def _with_sizes(lowered: Sequence[_LoweredGroup], table: CountTable) -> list[_Lo
     return [one for number, kernel in enumerate(lowered) for one in (kernel, *behind.get(number, ()))]
 
 
-def _kernels(lowered: Sequence[_LoweredGroup], target: Target, choose: Choose) -> tuple[tuple[Kernel, ...], list[int]]:
-    """Give every kernel its schedule; return the distinct kernels, and each group's among them."""
-    distinct: dict[KernelRequest, int] = {}
-    geometries: list[Geometry] = []
-    recipes: list[set[str]] = []
-    numbers = []
-    for one in lowered:
-        found = one.lowered
-        kind = _chosen(one.group, found, target, choose)
+class _Kernels:
+    """The distinct kernels of a plan."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[KernelRequest, int] = {}
+        self._geometries: list[Geometry] = []
+        self._maps: list[tuple[TensorMap, ...]] = []
+        self._recipes: list[set[str]] = []
+
+    def add(self, one: _LoweredGroup, serving: Serving) -> int:
+        """Return the number of the kernel that serves a group."""
+        kind = serving.chosen
         request = KernelRequest(
             family=kind.family.name,
             problem=kind.problem,
             schedule=kind.schedule,
-            functors=found.functors,
+            functors=serving.functors,
             pointers=len(one.referents),
-            scalars=len(found.scalars),
-            index_bits=index_bits(found.slots, (v.type.elements for v in one.group.outputs)),
+            scalars=len(scalar_values(kind.problem, serving.functors)),
+            index_bits=index_bits(one.lowered.slots, (v.type.elements for v in one.group.outputs)),
         )
-        if request not in distinct:
-            distinct[request] = len(distinct)
-            geometries.append(_launchable(kind.family.geometry(kind.problem, kind.schedule)))
-            recipes.append(set())
-        numbers.append(distinct[request])
-        recipes[numbers[-1]].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
-    kernels = tuple(
-        Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)), maps=tensor_maps(request))
-        for request, geometry, used in zip(distinct, geometries, recipes, strict=True)
-    )
-    return kernels, numbers
+        if request not in self._numbers:
+            self._numbers[request] = len(self._numbers)
+            self._geometries.append(_launchable(serving.plain(kind.family.geometry(kind.problem, kind.schedule))))
+            self._maps.append(serving.plain(tensor_maps(request)))
+            self._recipes.append(set())
+        number = self._numbers[request]
+        self._recipes[number].update(r.recipe for r in one.referents if isinstance(r, PackedWeight))
+        return number
+
+    def request(self, number: int) -> KernelRequest:
+        """Return what a kernel is."""
+        return list(self._numbers)[number]
+
+    def finished(self) -> tuple[Kernel, ...]:
+        """Return the kernels."""
+        return tuple(
+            Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)), maps=maps)
+            for request, geometry, used, maps in zip(self._numbers, self._geometries, self._recipes, self._maps, strict=True)
+        )
+
+
+def _launches(
+    lowered: Sequence[_LoweredGroup],
+    words: Sequence[tuple[Word, ...]],
+    target: Target,
+    choose: Choose,
+    points: Mapping[str, tuple[int, ...]],
+) -> tuple[tuple[Kernel, ...], tuple[Launch, ...]]:
+    """Give every group its kernels; return the distinct ones, and the launches.
+
+    Args:
+        lowered: the groups.
+        words: argument block of each.
+        target: what they run on.
+        choose: picks the schedule of a problem.
+        points: sizes that schedules are chosen for.
+    """
+    kernels = _Kernels()
+    launches = []
+    for one, block in zip(lowered, words, strict=True):
+        *special, rest = _servings(one.group, one.lowered, target, choose, points)
+        number = kernels.add(one, rest)
+        known = dict(zip(one.lowered.scalars, block[len(one.referents) :], strict=True))
+        alternatives = []
+        for serving in special:
+            other = kernels.add(one, serving)
+            sizes = serving.scalars(kernels.request(other), tuple(known))
+            moved = (*block[: len(one.referents)], *(known.get(size) or Word(kind="integer", value=size) for size in sizes))
+            alternatives.append(Alternative(condition=serving.condition, kernel=other, words=moved))
+        if not same(kernels.request(number).scalar_values, one.lowered.scalars):
+            raise InternalError("kernels of one group take different sizes", where=", ".join(_origin(one.group)) or None)
+        launches.append(
+            Launch(kernel=number, words=block, origin=_origin(one.group), note=_note(one.group), alternatives=tuple(alternatives))
+        )
+    return kernels.finished(), tuple(launches)
 
 
 def _launchable(geometry: Geometry) -> Geometry:
@@ -242,10 +285,12 @@ def _launchable(geometry: Geometry) -> Geometry:
     return geometry if same((x, y, z), geometry.grid) else replace(geometry, grid=(x, y, z))
 
 
-def _chosen(group: Group, lowered: Lowered, target: Target, choose: Choose) -> Chosen:
-    """Return the family and schedule of a group's kernel; an error is given the group's nodes."""
+def _servings(
+    group: Group, lowered: Lowered, target: Target, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS
+) -> tuple[Serving, ...]:
+    """Return the kernels of a group; an error is given the group's nodes."""
     try:
-        return chosen(lowered, target, choose)
+        return servings(lowered, target, choose, points)
     except ModelError as error:
         error.where = ", ".join(_origin(group)) or None
         raise

@@ -14,7 +14,23 @@ from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, lower, sym
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 
-OPEN_FAMILIES = frozenset({"compaction", "conv", "depthwise", "gather", "gemm", "pointwise", "pool", "resize", "row", "scatter", "top_k"})
+OPEN_FAMILIES = frozenset(
+    {
+        "compaction",
+        "conv",
+        "depthwise",
+        "gather",
+        "gemm",
+        "gemm_mma",
+        "gemm_wgmma",
+        "pointwise",
+        "pool",
+        "resize",
+        "row",
+        "scatter",
+        "top_k",
+    }
+)
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
 
 _WITH_OPEN_LISTS = frozenset({"gather", "resize", "scatter"})

@@ -19,14 +19,26 @@ enum { BLOCK_ALIGNMENT = 8 };
 
 static size_t round_up(size_t bytes) { return (bytes + STAGING_ALIGNMENT - 1) / STAGING_ALIGNMENT * STAGING_ALIGNMENT; }
 
-static const struct payload_kernel *kernel_of(const nautilus_context *context, size_t launch) {
-  const nautilus_model *model = context->model;
-  return &model->payload.kernels[model->place.variant->kernel_first + model->launches[launch].kernel];
+const struct payload_launch *context_row(const nautilus_context *context, size_t launch) {
+  return &context->model->launches[context->shapes.rows[launch]];
 }
 
-/* The driver copies a block with its padding. */
+static const struct payload_kernel *kernel_of(const nautilus_context *context, const struct payload_launch *row) {
+  return &context->model->payload.kernels[context->model->place.variant->kernel_first + row->kernel];
+}
+
+static size_t row_words(const nautilus_context *context, const struct payload_launch *row) {
+  return (size_t)kernel_of(context, row)->map_count * MAP_WORDS + row->word_count;
+}
+
+/* Room for whichever of its alternatives a launch is. The driver copies a block with its padding. */
 static size_t block_words(const nautilus_context *context, size_t launch) {
-  size_t words = (size_t)kernel_of(context, launch)->map_count * MAP_WORDS + context->model->launches[launch].word_count;
+  const nautilus_model *model = context->model;
+  size_t words = row_words(context, &model->launches[launch]);
+  for (uint32_t i = 0; i < model->launches[launch].alternative_count; i++) {
+    size_t others = row_words(context, &model->launches[model->launches[launch].alternative_first + i]);
+    words = others > words ? others : words;
+  }
   return (words + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
 }
 
@@ -141,16 +153,16 @@ unsigned long long context_word(const nautilus_context *context, size_t index) {
 }
 
 unsigned long long *context_words(const nautilus_context *context, size_t launch) {
-  return context->arguments + context->argument_first[launch] + (size_t)kernel_of(context, launch)->map_count * MAP_WORDS;
+  return context->arguments + context->argument_first[launch] + (size_t)kernel_of(context, context_row(context, launch))->map_count * MAP_WORDS;
 }
 
 nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   static const unsigned int steps[PAYLOAD_MAP_RANK] = {1, 1, 1, 1, 1};
   const struct payload *payload = &context->model->payload;
-  const struct payload_kernel *kernel = kernel_of(context, launch);
+  const struct payload_kernel *kernel = kernel_of(context, context_row(context, launch));
   cu_tensor_map *encoded = (cu_tensor_map *)(void *)(context->arguments + context->argument_first[launch]);
   for (uint32_t i = 0; i < kernel->map_count; i++) {
-    const struct payload_map *map = &payload->maps[kernel->map_first + i];
+    const struct payload_map *map = &context->shapes.maps[kernel->map_first + i];
     unsigned long long address = context_words(context, launch)[map->word], extents[PAYLOAD_MAP_RANK], strides[PAYLOAD_MAP_RANK - 1];
     char what[256];
     if (address == 0) /* a port that is not bound yet */
@@ -176,8 +188,8 @@ static nautilus_status fill_arguments(nautilus_context *context) {
   for (size_t i = 0; i < model->launch_count; i++) {
     context->argument_first[i] = next;
     next += block_words(context, i);
-    for (uint32_t j = 0; j < model->launches[i].word_count; j++)
-      context_words(context, i)[j] = context_word(context, (size_t)model->launches[i].word_first + j);
+    for (uint32_t j = 0; j < context_row(context, i)->word_count; j++)
+      context_words(context, i)[j] = context_word(context, (size_t)context_row(context, i)->word_first + j);
     if (!model->moves[i] && context->shapes.is_set)
       TRY(context_encode(context, i));
   }
@@ -186,7 +198,7 @@ static nautilus_status fill_arguments(nautilus_context *context) {
 }
 
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t index, void **pointer) {
-  const struct payload_launch *launch = &context->model->launches[index];
+  const struct payload_launch *launch = context_row(context, index);
   cu_kernel_node_params parameters;
   memset(&parameters, 0, sizeof parameters);
   *pointer = context->arguments + context->argument_first[index];

@@ -50,6 +50,9 @@ struct nautilus_context {
   int has_run;
 };
 
+/* What is launched for the shapes to run. */
+const struct payload_launch *context_row(const nautilus_context *context, size_t launch);
+
 /* The parameters of a launch as its block is now. POINTER is where the driver finds the block's address. */
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t launch, void **pointer);
 

@@ -89,13 +89,32 @@ static ptrdiff_t port_of(const nautilus_model *model, const struct payload_word 
   return word->kind == WORD_OUTPUT ? (ptrdiff_t)(model->payload.header->input_count + word->index) : -1;
 }
 
+/* Which launch each row of the variant belongs to. */
+static nautilus_status list_owners(nautilus_model *model) {
+  model->row_count = model->launch_count;
+  for (size_t i = 0; i < model->launch_count; i++) {
+    size_t end = (size_t)model->launches[i].alternative_first + model->launches[i].alternative_count;
+    if (model->launches[i].alternative_count > 0 && end > model->row_count)
+      model->row_count = end;
+  }
+  model->owner = calloc(model->row_count + 1, sizeof *model->owner);
+  if (model->owner == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
+  for (uint32_t i = 0; i < model->launch_count; i++) {
+    model->owner[i] = i;
+    for (uint32_t j = 0; j < model->launches[i].alternative_count; j++)
+      model->owner[model->launches[i].alternative_first + j] = i;
+  }
+  return NAUTILUS_OK;
+}
+
 /* Counting sort of the words that name ports: how many each, where each begins, then each in its place. */
 static nautilus_status list_uses(nautilus_model *model) {
   size_t total = 0;
   size_t *next = calloc(model->port_count + 1, sizeof *next);
   model->use_first = calloc(model->port_count + 1, sizeof *model->use_first);
   if (next != NULL && model->use_first != NULL) {
-    for (size_t i = 0; i < model->launch_count; i++)
+    for (size_t i = 0; i < model->row_count; i++)
       for (uint32_t j = 0; j < model->launches[i].word_count; j++) {
         ptrdiff_t port = port_of(model, &model->payload.words[model->launches[i].word_first + j]);
         if (port >= 0)
@@ -110,7 +129,7 @@ static nautilus_status list_uses(nautilus_model *model) {
     free(next);
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
   }
-  for (uint32_t i = 0; i < model->launch_count; i++)
+  for (uint32_t i = 0; i < model->row_count; i++)
     for (uint32_t j = 0; j < model->launches[i].word_count; j++) {
       ptrdiff_t port = port_of(model, &model->payload.words[model->launches[i].word_first + j]);
       if (port >= 0)
@@ -154,6 +173,7 @@ static nautilus_status build(nautilus_model *model, const nautilus_model_options
   TRY(place_choose(&model->payload, options, &model->place));
   model->launches = model->payload.launches + model->place.variant->launch_first;
   model->launch_count = model->place.variant->launch_count;
+  TRY(list_owners(model));
   TRY(list_uses(model));
   TRY(list_moves(model));
   TRY_DRIVER(&model->place.driver, cuDevicePrimaryCtxRetain(&model->primary, model->place.device), "opening the device's context");
@@ -182,6 +202,7 @@ static void dispose(nautilus_model *model) {
   free(model->functions);
   free(model->use_first);
   free(model->uses);
+  free(model->owner);
   free(model->moves);
   free(model);
 }

@@ -7,7 +7,7 @@
 
 /* A word of a launch that holds the address of an input or output. */
 struct port_use {
-  uint32_t launch;
+  uint32_t row; /* a launch, or what is launched in its place */
   uint32_t word; /* within the launch */
 };
 
@@ -18,8 +18,10 @@ struct nautilus_model {
   cu_module *modules;     /* one an image of the variant */
   cu_function *functions; /* one a kernel of the variant */
   cu_pointer weights;
-  const struct payload_launch *launches; /* of the variant */
+  const struct payload_launch *launches; /* of the variant, then what is launched in their place */
   size_t launch_count;
+  size_t row_count;       /* of both */
+  uint32_t *owner;        /* one a row: the launch that it is, or in whose place it is launched */
   size_t port_count;
   size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
   struct port_use *uses;

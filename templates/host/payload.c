@@ -122,12 +122,16 @@ static int is_patch(const struct payload *payload, const struct payload_patch *p
     targets = payload->variant_count;
   else if (patch->kind == PATCH_COUNT)
     return is_count(payload, patch);
+  else if (patch->kind == PATCH_MAP)
+    targets = payload->map_count;
   else if (patch->kind >= PATCH_KINDS)
     return 0;
   if (patch->target >= targets || patch->size >= payload->size_count)
     return 0;
   if (patch->kind == PATCH_DIMENSION)
     fields = payload->ports[patch->target].rank;
+  else if (patch->kind == PATCH_MAP)
+    fields = PAYLOAD_MAP_FIELDS;
   return patch->field < fields;
 }
 
@@ -274,6 +278,31 @@ static int are_steps(const struct payload *payload, const struct payload_variant
   return 1;
 }
 
+/* Whether a launch, or what is launched in its place, names what is there. */
+static int is_launch(const struct payload *payload, const struct payload_variant *variant, const struct payload_launch *launch) {
+  if (launch->kernel >= variant->kernel_count || launch->word_first > payload->word_count ||
+      launch->word_count > payload->word_count - launch->word_first)
+    return 0;
+  for (uint32_t i = 0; i < launch->word_count; i++)
+    if (!is_word(payload, variant, launch->word_first + i))
+      return 0;
+  return 1;
+}
+
+static int are_alternatives(const struct payload *payload, const struct payload_variant *variant, const struct payload_launch *launch) {
+  size_t rows = payload->header->launches.bytes / sizeof *payload->launches - variant->launch_first;
+  if (launch->alternative_count > 0 && launch->alternative_first < variant->launch_count)
+    return 0;
+  if (launch->alternative_first > rows || launch->alternative_count > rows - launch->alternative_first)
+    return 0;
+  for (uint32_t i = 0; i < launch->alternative_count; i++) {
+    const struct payload_launch *alternative = &payload->launches[variant->launch_first + launch->alternative_first + i];
+    if (alternative->condition >= payload->size_count || !is_launch(payload, variant, alternative))
+      return 0;
+  }
+  return 1;
+}
+
 static nautilus_status check_steps(const struct payload *payload) {
   size_t steps = payload->header->steps.bytes / sizeof *payload->steps, launches = payload->header->launches.bytes / sizeof *payload->launches;
   for (size_t i = 0; i < payload->variant_count; i++) {
@@ -284,11 +313,8 @@ static nautilus_status check_steps(const struct payload *payload) {
       return bad_library("is damaged: a step of its plan is made of nothing");
     for (uint32_t j = 0; j < variant->launch_count; j++) {
       const struct payload_launch *launch = &payload->launches[variant->launch_first + j];
-      if (launch->word_first > payload->word_count || launch->word_count > payload->word_count - launch->word_first)
-        return bad_library("is damaged: the arguments of a launch lie outside their table");
-      for (uint32_t k = 0; k < launch->word_count; k++)
-        if (!is_word(payload, variant, launch->word_first + k))
-          return bad_library("is damaged: an argument of a launch names nothing");
+      if (!is_launch(payload, variant, launch) || !are_alternatives(payload, variant, launch))
+        return bad_library("is damaged: a launch of its plan names what is not there");
     }
   }
   return NAUTILUS_OK;
@@ -316,6 +342,8 @@ nautilus_status payload_open(struct payload *payload) {
   payload->symbols = (const struct payload_symbol *)(base + header->symbols.offset);
   payload->sizes = (const struct payload_size *)(base + header->sizes.offset);
   payload->patches = (const struct payload_patch *)(base + header->patches.offset);
+  payload->maps = (const struct payload_map *)(base + header->maps.offset);
+  payload->map_count = header->maps.bytes / sizeof *payload->maps;
   payload->dim_count = header->dims.bytes / sizeof *payload->dims;
   payload->word_count = header->words.bytes / sizeof *payload->words;
   payload->symbol_count = header->symbols.bytes / sizeof *payload->symbols;
@@ -323,7 +351,6 @@ nautilus_status payload_open(struct payload *payload) {
   payload->patch_count = header->patches.bytes / sizeof *payload->patches;
   payload->checks = (const struct payload_check *)(base + header->checks.offset);
   payload->check_count = header->checks.bytes / sizeof *payload->checks;
-  payload->maps = (const struct payload_map *)(base + header->maps.offset);
   payload->steps = (const struct payload_step *)(base + header->steps.offset);
   payload->carries = (const struct payload_carry *)(base + header->carries.offset);
   payload->elements = (const struct payload_element *)(base + header->elements.offset);

@@ -107,7 +107,10 @@ struct payload_launch {
   uint32_t shared_bytes;
   uint32_t word_first, word_count;
   uint32_t flags; /* LAUNCH_* */
-  uint32_t reserved;
+  /* What is launched in its place: the first row of these, counted from the variant's first, whose condition is at most 0. They lie behind
+   * the launches that a variant counts. */
+  uint32_t alternative_first, alternative_count;
+  uint32_t condition; /* of an alternative: row of the sizes */
 };
 
 enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_SLOT, WORD_KINDS };
@@ -144,14 +147,14 @@ struct payload_size {
   int64_t right;      /* row, the constant, or the element */
 };
 
-enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_COUNT, PATCH_KINDS };
+enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_COUNT, PATCH_MAP, PATCH_KINDS };
 
 /* Where such a number goes: in the tables above stands the greatest that it can be; -1 for a dimension, 0 for a word. A count is a
  * dimension of an output that a kernel gives; the patches before it set what it is at most. */
 struct payload_patch {
   uint32_t kind;   /* enum payload_patch_kind */
-  uint32_t target; /* port, launch, word or variant */
-  uint32_t field;  /* dimension of the port or of the grid */
+  uint32_t target; /* port, launch, word, variant or map */
+  uint32_t field;  /* dimension of the port or of the grid; of a map: its extents, its strides, its offset, one after another */
   uint32_t size;   /* row; of a count, the int64 word of the arena that holds it once a run has ended */
 };
 
@@ -199,6 +202,9 @@ struct payload_element {
   uint32_t reserved;
 };
 
+/* Numbers of a map that a patch can give: PAYLOAD_MAP_RANK extents, a stride less, and the offset. */
+#define PAYLOAD_MAP_FIELDS (2 * PAYLOAD_MAP_RANK)
+
 /* The payload, checked. */
 struct payload {
   const struct payload_header *header;
@@ -218,7 +224,7 @@ struct payload {
   const struct payload_step *steps;
   const struct payload_carry *carries;
   const struct payload_element *elements;
-  size_t dim_count, word_count, symbol_count, size_count, patch_count, check_count;
+  size_t dim_count, word_count, map_count, symbol_count, size_count, patch_count, check_count;
   const char *strings;
   const char *base;
 };

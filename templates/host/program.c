@@ -36,8 +36,8 @@ static nautilus_status launch(nautilus_context *context, cu_stream stream, size_
     if (!model->moves[i])
       continue;
     unsigned long long *words = context_words(context, i);
-    for (uint32_t j = 0; j < model->launches[i].word_count; j++)
-      words[j] = context_word(context, (size_t)model->launches[i].word_first + j);
+    for (uint32_t j = 0; j < context_row(context, i)->word_count; j++)
+      words[j] = context_word(context, (size_t)context_row(context, i)->word_first + j);
     TRY(context_encode(context, i));
   }
   return context_launch_each(context, stream, first, count);

@@ -18,10 +18,10 @@ nautilus_status replay_build(nautilus_context *context, struct replay *replay) {
   for (size_t i = 0; i < model->launch_count; i++) {
     void *pointer;
     cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
-    const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + model->launches[i].kernel];
+    const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + context_row(context, i)->kernel];
     snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel->symbol);
     const cu_graph_node *before = i ? &replay->nodes[i - 1] : NULL;
-    int is_dependent = before != NULL && (model->launches[i].flags & LAUNCH_DEPENDENT) != 0;
+    int is_dependent = before != NULL && (context_row(context, i)->flags & LAUNCH_DEPENDENT) != 0;
     TRY_DRIVER(driver, cuGraphAddKernelNode(&replay->nodes[i], replay->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters),
                what);
     if (is_dependent)
@@ -48,8 +48,9 @@ nautilus_status buckets_create(nautilus_context *context) {
     struct bucket *bucket = &context->buckets[i];
     bucket->sizes = calloc(model->payload.size_count + 1, sizeof *bucket->sizes);
     bucket->sent = calloc(context->argument_words + 1, sizeof *bucket->sent);
+    bucket->rows = calloc(model->launch_count + 1, sizeof *bucket->rows);
     bucket->grids = calloc(model->launch_count + 1, sizeof *bucket->grids);
-    if (bucket->sizes == NULL || bucket->sent == NULL || bucket->grids == NULL)
+    if (bucket->sizes == NULL || bucket->sent == NULL || bucket->rows == NULL || bucket->grids == NULL)
       return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   }
   if (context->buckets == NULL)
@@ -63,6 +64,7 @@ void buckets_dispose(nautilus_context *context) {
     replay_dispose(context, &context->buckets[i].replay);
     free(context->buckets[i].sizes);
     free(context->buckets[i].sent);
+    free(context->buckets[i].rows);
     free(context->buckets[i].grids);
   }
   free(context->buckets);
@@ -89,13 +91,22 @@ void buckets_select(nautilus_context *context) {
   context->bucket = chosen;
 }
 
-/* Gives the nodes the blocks and grids that are others than they hold. */
+/* Whether the nodes of a graph can be given what the shapes launch: edges between them stay as they are. */
+static int has_other_edges(const nautilus_context *context, const struct bucket *bucket) {
+  const nautilus_model *model = context->model;
+  for (size_t i = 1; i < model->launch_count; i++)
+    if ((model->launches[bucket->rows[i]].flags ^ context_row(context, i)->flags) & LAUNCH_DEPENDENT)
+      return 1;
+  return 0;
+}
+
+/* Gives the nodes the kernels, blocks and grids that are others than they hold. */
 static nautilus_status update(nautilus_context *context, struct bucket *bucket) {
   const nautilus_model *model = context->model;
   for (size_t i = 0; i < model->launch_count; i++) {
     size_t first = context->argument_first[i];
     size_t bytes = (context->argument_first[i + 1] - first) * sizeof *bucket->sent;
-    if (memcmp(bucket->sent + first, context->arguments + first, bytes) == 0 &&
+    if (bucket->rows[i] == context->shapes.rows[i] && memcmp(bucket->sent + first, context->arguments + first, bytes) == 0 &&
         memcmp(bucket->grids[i], context->shapes.grids[i], sizeof bucket->grids[i]) == 0)
       continue;
     void *pointer;
@@ -104,6 +115,7 @@ static nautilus_status update(nautilus_context *context, struct bucket *bucket) 
     TRY_DRIVER(&model->place.driver, cuGraphExecKernelNodeSetParams(bucket->replay.exec, bucket->replay.nodes[i], &parameters),
                "giving the graph new sizes");
     memcpy(bucket->sent + first, context->arguments + first, bytes);
+    bucket->rows[i] = context->shapes.rows[i];
     memcpy(bucket->grids[i], context->shapes.grids[i], sizeof bucket->grids[i]);
   }
   return NAUTILUS_OK;
@@ -117,6 +129,9 @@ nautilus_status buckets_launch(nautilus_context *context, cu_stream stream, int 
     bucket->runs++;
   if (!*is_done)
     return NAUTILUS_OK;
+  /* A driver that gives no node another kernel makes the graph anew. */
+  if (bucket->replay.exec != NULL && (has_other_edges(context, bucket) || update(context, bucket) != NAUTILUS_OK))
+    replay_dispose(context, &bucket->replay);
   if (bucket->replay.exec == NULL) {
     nautilus_status status = replay_build(context, &bucket->replay);
     if (status != NAUTILUS_OK) {
@@ -124,9 +139,9 @@ nautilus_status buckets_launch(nautilus_context *context, cu_stream stream, int 
       return status;
     }
     memcpy(bucket->sent, context->arguments, context->argument_words * sizeof *bucket->sent);
+    memcpy(bucket->rows, context->shapes.rows, context->model->launch_count * sizeof *bucket->rows);
     memcpy(bucket->grids, context->shapes.grids, context->model->launch_count * sizeof *bucket->grids);
   }
-  TRY(update(context, bucket));
   TRY_DRIVER(driver, cuGraphLaunch(bucket->replay.exec, stream), "running the model");
   return NAUTILUS_OK;
 }

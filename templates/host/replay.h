@@ -15,6 +15,7 @@ struct bucket {
   struct replay replay;
   int64_t *sizes;           /* everything that was worked out */
   unsigned long long *sent; /* the argument blocks that the graph's nodes hold */
+  uint32_t *rows;           /* what they launch, of the alternatives of each launch */
   uint32_t (*grids)[3];     /* the grids that they hold */
   uint64_t used;            /* when last; 0: never */
   uint32_t runs;

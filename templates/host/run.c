@@ -15,11 +15,14 @@ void context_bind(nautilus_context *context, const cu_pointer *ports) {
     context->bound[port] = ports[port];
     for (size_t i = model->use_first[port]; i < model->use_first[port + 1]; i++) {
       const struct port_use *use = &model->uses[i];
-      uint64_t offset = context->shapes.word_values[model->launches[use->launch].word_first + use->word];
-      context_words(context, use->launch)[use->word] = ports[port] + offset;
-      if (!context->is_stale[use->launch]) {
-        context->is_stale[use->launch] = 1;
-        context->stale[context->stale_count++] = use->launch;
+      uint32_t launch = model->owner[use->row];
+      uint64_t offset = context->shapes.word_values[model->launches[use->row].word_first + use->word];
+      if (context->shapes.rows[launch] != use->row)
+        continue;
+      context_words(context, launch)[use->word] = ports[port] + offset;
+      if (!context->is_stale[launch]) {
+        context->is_stale[launch] = 1;
+        context->stale[context->stale_count++] = launch;
       }
     }
   }
@@ -53,7 +56,7 @@ nautilus_status context_launch_each(nautilus_context *context, cu_stream stream,
   const nautilus_model *model = context->model;
   const struct driver *driver = &model->place.driver;
   for (size_t i = first; i < first + count; i++) {
-    const struct payload_launch *launch = &model->launches[i];
+    const struct payload_launch *launch = context_row(context, i);
     void *pointer = context->arguments + context->argument_first[i];
     TRY_DRIVER(driver,
                cuLaunchKernel(model->functions[launch->kernel], context->shapes.grids[i][0], context->shapes.grids[i][1],

@@ -46,10 +46,12 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   shapes->sizes = calloc(payload->size_count + 1, sizeof *shapes->sizes);
   shapes->dims = calloc(payload->dim_count + 1, sizeof *shapes->dims);
   shapes->port_bytes = calloc(model->port_count + 1, sizeof *shapes->port_bytes);
+  shapes->rows = calloc(model->launch_count + 1, sizeof *shapes->rows);
+  shapes->maps = calloc(payload->map_count + 1, sizeof *shapes->maps);
   shapes->grids = calloc(model->launch_count + 1, sizeof *shapes->grids);
   shapes->word_values = calloc(payload->word_count + 1, sizeof *shapes->word_values);
   if (shapes->symbols == NULL || shapes->sizes == NULL || shapes->dims == NULL || shapes->port_bytes == NULL || shapes->grids == NULL ||
-      shapes->word_values == NULL)
+      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
   return begin(model, shapes);
 }
@@ -59,6 +61,8 @@ void shapes_destroy(struct shapes *shapes) {
   free(shapes->sizes);
   free(shapes->dims);
   free(shapes->port_bytes);
+  free(shapes->rows);
+  free(shapes->maps);
   free(shapes->grids);
   free(shapes->word_values);
 }
@@ -289,13 +293,36 @@ static nautilus_status check_rows(const nautilus_model *model, const struct shap
   return NAUTILUS_OK;
 }
 
+/* Chooses what is launched: the first alternative whose condition holds, else the launch itself. */
+static void choose(const nautilus_model *model, struct shapes *shapes) {
+  for (uint32_t i = 0; i < model->launch_count; i++) {
+    const struct payload_launch *launch = &model->launches[i];
+    shapes->rows[i] = i;
+    for (uint32_t j = launch->alternative_count; j > 0; j--)
+      if (shapes->sizes[model->launches[launch->alternative_first + j - 1].condition] <= 0)
+        shapes->rows[i] = launch->alternative_first + j - 1;
+  }
+}
+
+static void patch_map(struct payload_map *map, uint32_t field, uint64_t value) {
+  if (field < PAYLOAD_MAP_RANK)
+    map->extents[field] = value;
+  else if (field < PAYLOAD_MAP_FIELDS - 1)
+    map->strides[field - PAYLOAD_MAP_RANK] = value;
+  else
+    map->offset = value;
+}
+
+/* What no patch gives, and what is launched, since that decides which grids count. */
 static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
+  choose(model, shapes);
   memcpy(shapes->dims, payload->dims, payload->dim_count * sizeof *shapes->dims);
   for (size_t i = 0; i < model->port_count; i++)
     shapes->port_bytes[i] = payload->ports[i].bytes;
   for (size_t i = 0; i < model->launch_count; i++)
-    memcpy(shapes->grids[i], model->launches[i].grid, sizeof shapes->grids[i]);
+    memcpy(shapes->grids[i], model->launches[shapes->rows[i]].grid, sizeof shapes->grids[i]);
+  memcpy(shapes->maps, payload->maps, payload->map_count * sizeof *shapes->maps);
   for (size_t i = 0; i < payload->word_count; i++)
     shapes->word_values[i] = payload->words[i].value;
   shapes->arena_bytes = model->place.variant->arena_bytes;
@@ -307,7 +334,7 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
   if (patch->kind == PATCH_COUNT) /* which the end of the run tells */
     return NAUTILUS_OK;
   int64_t value = shapes->sizes[patch->size];
-  size_t launch = (size_t)patch->target - model->place.variant->launch_first;
+  size_t row = (size_t)patch->target - model->place.variant->launch_first;
   uint64_t most = patch->kind == PATCH_BYTES   ? payload->ports[patch->target].bytes
                   : patch->kind == PATCH_ARENA ? payload->variants[patch->target].arena_bytes
                                                : INT64_MAX;
@@ -323,15 +350,18 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
     shapes->port_bytes[patch->target] = (size_t)value;
     break;
   case PATCH_GRID:
-    if (launch >= model->launch_count)
+    if (row >= model->row_count || shapes->rows[model->owner[row]] != row)
       break;
     if (value < 1 || value > (patch->field == 0 ? MOST_BLOCKS_X : MOST_BLOCKS_YZ))
       return error_set(NAUTILUS_UNSUPPORTED, "a launch of %lld blocks along dimension %u is not possible", (long long)value,
                        (unsigned)patch->field);
-    shapes->grids[launch][patch->field] = (uint32_t)value;
+    shapes->grids[model->owner[row]][patch->field] = (uint32_t)value;
     break;
   case PATCH_WORD:
     shapes->word_values[patch->target] = (uint64_t)value;
+    break;
+  case PATCH_MAP:
+    patch_map(&shapes->maps[patch->target], patch->field, (uint64_t)value);
     break;
   default:
     if (&payload->variants[patch->target] == model->place.variant)

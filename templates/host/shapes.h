@@ -11,7 +11,9 @@ struct shapes {
   int64_t *sizes;        /* value of each row */
   int64_t *dims;         /* of all ports, laid out as those of the payload */
   size_t *port_bytes;    /* one a port */
+  uint32_t *rows;        /* one a launch of the variant: what is launched, itself or an alternative */
   uint32_t (*grids)[3];  /* one a launch of the variant */
+  struct payload_map *maps;
   uint64_t *word_values; /* one a word of the payload */
   size_t arena_bytes;
 };

@@ -22,7 +22,11 @@ template <class... Axes>
 struct BatchDigits<Digits<Axes...>> {
   template <class Axis>
   static constexpr bool moves() {
-    return static_cast<long long>(Axis::Extent::kValue) > 1 && static_cast<long long>(Axis::Stride::kValue) != 0;
+    if constexpr (Axis::Extent::kIsStatic) {
+      return static_cast<long long>(Axis::Extent::kValue) > 1 && !is_exactly<typename Axis::Stride, 0>();
+    } else {
+      return !is_exactly<typename Axis::Stride, 0>();
+    }
   }
   static constexpr int kCount = (0 + ... + (moves<Axes>() ? 1 : 0));
   static constexpr int kRank = 2 + kCount;
