@@ -10,13 +10,14 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, lower, maximum, minimum, same
+from nautilus_cli.ir.dims import is_symbolic, lower, maximum, minimum, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
 from nautilus_cli.ir.indicators import equal, from_front
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import (
     first_of,
+    integers,
     known,
     normal_axes,
     one_of,
@@ -24,6 +25,7 @@ from nautilus_cli.ops.checks import (
     operand_count,
     optional_contents,
     optional_operand,
+    require_different,
     required,
     same_dtype,
     vector,
@@ -145,7 +147,7 @@ def _runs_of(size: int, before: int, after: int, mode: str) -> tuple[Run, ...] |
 
 def _extents(shape: tuple[int, ...], before: tuple[int, ...], after: tuple[int, ...], mode: str) -> tuple[int, ...]:
     extents = tuple(d + b + a for d, b, a in zip(shape, before, after, strict=True))
-    if any(extent < 0 for extent in extents):
+    if any(upper(extent) < 0 for extent in extents):
         raise ModelError(f"pads {[*before, *after]} crop more than the shape {list(shape)} has")
     if mode != "constant" and any(same(d, 0) and e > 0 for d, e in zip(shape, extents, strict=True)):
         raise ModelError(f"mode '{mode}' pads an empty dimension of shape {list(shape)}; there is nothing to repeat")
@@ -163,7 +165,12 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     optional_operand(inference, 3, "axes", INDICES)
     mode = one_of(inference.attrs.mode, ("constant", "reflect", "edge", "wrap"), "mode")
     before, after = amounts(inference.attrs, inference.constants, inference.types, len(data.shape))
-    return (TensorType(data.dtype, _extents(data.static, before, after, mode)),)
+    extents = _extents(data.static, before, after, mode)
+    for dim, extent in enumerate(extents):
+        inference.require(extent, 0, max(0, upper(extent)), f"the size of dimension {dim}")
+    chosen = inference.constants[3] if len(inference.constants) > 3 else None
+    require_different(inference, () if chosen is None else integers(chosen), len(data.shape))
+    return (TensorType(data.dtype, tuple(maximum(0, extent) for extent in extents)),)
 
 
 def _evaluate(attrs: PadAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -229,7 +236,7 @@ def _normalise(emitter: Emitter, attrs: PadAttrs, operands: tuple[Value | None, 
 def _gathered(emitter: Emitter, data: Value, axis: int, before: int, after: int, mode: str) -> Value:
     """Pad one dimension by amounts of which nothing is known: `source_places`, worked out when the model runs."""
     size = data.type.static[axis]
-    (extent,) = _extents((size,), (before,), (after,), mode)
+    extent = maximum(0, size + before + after)
     on = Arithmetic(emitter, I64)
     places = on.subtract(progression(emitter, extent), before)
     if mode == "edge":

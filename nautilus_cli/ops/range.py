@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, rounded, same, upper
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.indicators import less
+from nautilus_cli.ir.indicators import equal, less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import contents, integers, known, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import stash_dtype
@@ -67,6 +67,9 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
             raise ModelError(f"operand '{name}' has shape {list(type_.static)}; the specification requires a scalar")
     stash_dtype(inference.attrs.stash_type)
     values = [contents(inference.constants, i, n) for i, n in enumerate(_NAMES)]
+    step = values[2].item()
+    if is_symbolic(step):
+        inference.require(equal(step, 0), 0, 0, "whether delta is 0")
     return (TensorType(types[0].dtype, (_count(*values),)),)
 
 

@@ -12,7 +12,16 @@ from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, same, upper
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.indicators import equal, from_front, less
 from nautilus_cli.ir.types import TensorType, dtype_of
-from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
+from nautilus_cli.ops.checks import (
+    first_of,
+    integers,
+    normal_axes,
+    operand,
+    operand_count,
+    optional_contents,
+    optional_operand,
+    require_different,
+)
 from nautilus_cli.ops.element_types import ALL, INDICES
 from nautilus_cli.ops.spec import Inference, Movement, MovementContext, Operator, Piece
 
@@ -125,7 +134,17 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     if len(kinds) > 1:
         named = ", ".join(f"{name} {found.dtype}" for name, found in zip(_NUMBERS, given, strict=True) if found is not None)
         raise ModelError(f"operands have the types {named}; the specification requires one type of all")
-    return (TensorType(data.dtype, _given(inference.attrs, inference.constants, inference.types, data.static).extents),)
+    extents = _given(inference.attrs, inference.constants, inference.types, data.static).extents
+    _require(inference, len(data.shape))
+    return (TensorType(data.dtype, extents),)
+
+
+def _require(inference: Inference, rank: int) -> None:
+    """Let a run make sure of what no range of one number says."""
+    axes, steps = ((*inference.constants, *(None,) * 5)[number] for number in (3, 4))
+    for step in () if steps is None else integers(steps):
+        inference.require(equal(step, 0), 0, 0, "how many of the steps are 0")
+    require_different(inference, () if axes is None else integers(axes), rank)
 
 
 def _evaluate(attrs: SliceAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:

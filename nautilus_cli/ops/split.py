@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import minimum
+from nautilus_cli.ir.dims import is_symbolic, minimum, upper
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import first_of, integers, normal_axis, operand, operand_count, optional_contents, optional_operand
@@ -39,7 +39,8 @@ def _sizes(attrs: SplitAttrs, given: np.ndarray | None, size: int, outputs: int)
         if (count - 1) * chunk > size:
             raise ModelError(f"splits a dimension of {size} into {count} results of {chunk}; the last has less than nothing left")
         return tuple(minimum(chunk, size - i * chunk) for i in range(count))
-    if len(sizes) != outputs or any(part < 0 for part in sizes) or sum(sizes) != size:
+    is_open = given is not None and any(map(is_symbolic, (*sizes, size)))
+    if len(sizes) != outputs or any(part < 0 or (is_open and part > upper(size)) for part in sizes) or (not is_open and sum(sizes) != size):
         raise ModelError(
             f"splits a dimension of {size} into {list(sizes)} for {outputs} results; "
             "the specification requires one size a result, none negative, that add up to the dimension"
@@ -55,6 +56,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     axis = normal_axis(inference.attrs.axis, len(shape))
     given = optional_contents(inference.constants, inference.types, 1, "split")
     sizes = _sizes(inference.attrs, given, shape[axis], inference.outputs)
+    inference.require(sum(sizes), shape[axis], shape[axis], f"the sum of the {len(sizes)} sizes")
     return tuple(TensorType(data.dtype, (*shape[:axis], size, *shape[axis + 1 :])) for size in sizes)
 
 

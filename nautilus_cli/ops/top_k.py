@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.arg_key import ordered_bits
 from nautilus_cli.ops.checks import contents, first_of, integers, normal_axis, operand, operand_count
@@ -32,7 +33,7 @@ def _count(attrs: TopKAttrs, constants: Sequence[np.ndarray | None], extent: int
         ModelError: their number is not known, or more than there are.
     """
     given = (attrs.k,) if attrs.k is not None else integers(contents(constants, 1, "K"))
-    if len(given) != 1 or not 0 <= given[0] <= extent:
+    if len(given) != 1 or not 0 <= given[0] <= upper(extent):
         raise ModelError(f"k is {list(given)}; the specification allows one number, 0 to {extent}")
     return given[0]
 
@@ -44,7 +45,9 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         operand(inference, 1, "K", (I64,))
     axis = normal_axis(inference.attrs.axis, len(x.shape))
     shape = list(x.static)
-    shape[axis] = _count(inference.attrs, inference.constants, shape[axis])
+    count = _count(inference.attrs, inference.constants, shape[axis])
+    inference.require(shape[axis] - count, 0, upper(shape[axis]), "how many elements are left of a line beyond the k")
+    shape[axis] = count
     return (TensorType(x.dtype, tuple(shape)), TensorType(I64, tuple(shape)))
 
 

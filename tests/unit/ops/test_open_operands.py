@@ -227,3 +227,16 @@ def test_range_of_floats() -> None:
     one = Open("Range", {name: reals(name, (-8, 8)).reshape(()) for name in ("start", "limit", "delta")})
     for start, limit, delta in ((1, 5, 2), (0.5, 7.75, 0.25), (8, -8, -1.5), (0, 8, -1), (3, 3, 1)):
         one.check({name: np.array(v, np.float32) for name, v in (("start", start), ("limit", limit), ("delta", delta))})
+
+
+def test_split_into_open_sizes() -> None:
+    one = Open("Split", {"x": TensorType(F32, (2, N)), "split": elements("split", (0, 9), (0, 9), (0, 9))}, outputs=3, axis=1)
+    for sizes in ((1, 2, 3), (0, 9, 0), (0, 0, 1), (4, 0, 0)):
+        one.check({"x": data(2, sum(sizes)), "split": vector(*sizes)})
+
+
+def test_pad_by_amounts_that_may_crop() -> None:
+    for mode in ("constant", "edge", "reflect", "wrap"):
+        one = Open("Pad", {"x": TensorType(F32, (2, 5)), "pads": elements("pads", (0, 0), (-9, 9), (0, 0), (-9, 9))}, mode=mode)
+        for before, after in ((-2, 1), (1, -4), (-1, -1), (-5, 9), (0, -5)):
+            one.check({"x": data(2, 5), "pads": vector(0, before, 0, after)})
