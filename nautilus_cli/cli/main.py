@@ -21,6 +21,7 @@ SUBCOMMANDS = {
     "compile": "nautilus_cli.cli.compile",
     "verify": "nautilus_cli.cli.verify",
     "run": "nautilus_cli.cli.run",
+    "generate": "nautilus_cli.cli.generate",
     "bench": "nautilus_cli.cli.bench",
     "tune": "nautilus_cli.cli.tune",
     "inspect": "nautilus_cli.cli.inspect",

@@ -103,6 +103,13 @@ def percents(value: str) -> tuple[float, ...]:
     return tuple(float(number) for number in numbers)
 
 
+def token_ids(value: str) -> tuple[int, ...]:
+    """Return the numbers of `15` or `15,27,3`."""
+    if not re.fullmatch(r"\d{1,18}(?:,\d{1,18})*", value):
+        raise click.BadParameter(f"'{value}' is no list of token ids. Write 15,27,3.")
+    return tuple(map(int, value.split(",")))
+
+
 def byte_count(value: str) -> int:
     """Return the bytes of `1500000`, `1.5MB` (10^6) or `1GiB` (2^30)."""
     found = _SIZE.fullmatch(value.strip())

@@ -198,6 +198,23 @@ class OutputSummary(Protocol):
     def inf(self) -> int: ...
 
 
+class GenerateResult(Protocol):
+    """Of driver.generate: the ids, and how long they took."""
+
+    @property
+    def target(self) -> str: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def is_emulated(self) -> bool: ...
+    @property
+    def tokens(self) -> tuple[int, ...]: ...
+    @property
+    def first_ms(self) -> float: ...
+    @property
+    def later_ms(self) -> float | None: ...
+
+
 class RunResult(Protocol):
     """Of driver.run: the outputs in the model's order, and the file that holds them."""
 

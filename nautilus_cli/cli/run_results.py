@@ -1,10 +1,10 @@
-"""How the outputs of a run are printed: for people, or as JSON."""
+"""How the outputs of a run, and generated tokens, are printed: for people, or as JSON."""
 
 from __future__ import annotations
 
 import click
 
-from nautilus_cli.cli.result_types import RunResult
+from nautilus_cli.cli.result_types import GenerateResult, RunResult
 from nautilus_cli.cli.text import printable, table, to_json
 
 _NUMBERS = ("min", "mean", "max", "nan", "inf")
@@ -28,6 +28,19 @@ def show_run(result: RunResult, as_json: bool) -> None:
     click.echo(table(columns, rows))
     if result.file is not None:
         click.echo(f"{printable(str(result.file))}: outputs on {printable(result.device)}, target {result.target}")
+
+
+def show_generation(result: GenerateResult, as_json: bool) -> None:
+    """Print the ids on a line, and how long they took."""
+    if as_json:
+        times = {"first_ms": result.first_ms, "later_ms": result.later_ms}
+        data = {"target": result.target, "device": result.device, "emulated": result.is_emulated, "tokens": result.tokens, **times}
+        click.echo(to_json(data))
+        return
+    click.echo(",".join(map(str, result.tokens)))
+    later = "" if result.later_ms is None else f", then {result.later_ms:.3g} ms a token"
+    place = f"on {printable(result.device)}, target {result.target}{' (emulated: not a speed)' if result.is_emulated else ''}"
+    click.echo(f"first token after {result.first_ms:.3g} ms{later}; {place}")
 
 
 def _shown(number: float | None) -> str:

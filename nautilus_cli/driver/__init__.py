@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.caching import CacheInfo, CacheOptions, cache_info, clear_cache
     from nautilus_cli.driver.checking import CheckOptions, CheckResult, check
     from nautilus_cli.driver.compilation import CompileResult, compile
+    from nautilus_cli.driver.generation import GenerateOptions, GenerateResult, generate
     from nautilus_cli.driver.inspection import InspectResult, inspect
     from nautilus_cli.driver.library_diagnosis import LibraryDiagnosis, LibraryDiagnosisOptions, diagnose_library
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
@@ -32,6 +33,8 @@ __all__ = [
     "CheckResult",
     "CompileOptions",
     "CompileResult",
+    "GenerateOptions",
+    "GenerateResult",
     "InspectOptions",
     "InspectResult",
     "LibraryDiagnosis",
@@ -51,6 +54,7 @@ __all__ = [
     "clear_cache",
     "compile",
     "diagnose_library",
+    "generate",
     "inspect",
     "preview",
     "run",
@@ -64,6 +68,7 @@ _MODULES = {
     "caching": ("CacheInfo", "CacheOptions", "cache_info", "clear_cache"),
     "checking": ("CheckOptions", "CheckResult", "check"),
     "compilation": ("CompileResult", "compile"),
+    "generation": ("GenerateOptions", "GenerateResult", "generate"),
     "inspection": ("InspectResult", "inspect"),
     "library_diagnosis": ("LibraryDiagnosis", "LibraryDiagnosisOptions", "diagnose_library"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),

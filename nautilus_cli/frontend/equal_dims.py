@@ -1,4 +1,4 @@
-"""Dimensions that must be equal: an operator needs it, though the model gives them different names, or none."""
+"""Dimensions that must be equal, or one the sum of others: an operator needs it, though the model gives it a name of its own, or none."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from math import lcm
 
 from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, symbol
+from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, symbol, symbols
 from nautilus_cli.ir.types import TensorType
 
 
 def joined(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:
     """Return the inputs with two dimensions as one, where ERROR asks whether they are equal, and a note; None where it asks another thing.
 
-    The library then checks when it runs that the inputs agree.
+    A dimension that must be a sum of others (a mask's: the past and the tokens together) becomes that sum. The library then checks when it
+    runs that the inputs agree.
 
     Raises:
         ModelError: no size is in both ranges.
     """
     pair = _pair(error)
     if pair is None:
-        return None
+        return _summed(inputs, error)
     kept, other = pair
     one = symbol(kept.name, max(kept.low, other.low), min(kept.high, other.high), lcm(kept.divisor, other.divisor))
     types = {name: _renamed(type_, {kept.name: one, other.name: one}) for name, type_ in inputs.types.items()}
@@ -30,6 +31,32 @@ def joined(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:
     return replace(
         inputs, types=types
     ), f"{where}dimensions {kept.name} and {other.name} must be equal; the library takes them as {kept.name}."
+
+
+def _summed(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:
+    """Return the inputs with a dimension written as the sum that it must be, and a note; None where the error asks another thing."""
+    found = _sum(error)
+    if found is None:
+        return None
+    name, total = found
+    types = {input_: _renamed(type_, {name.name: total}) for input_, type_ in inputs.types.items()}
+    where = f"{error.where}: " if error.where else ""
+    return replace(inputs, types=types), f"{where}dimension {name.name} must be {total}; the library takes it as that."
+
+
+def _sum(error: UndecidedError) -> tuple[Symbol, int] | None:
+    """Return a dimension, and the sum of others that it must be, where the error asks for that."""
+    difference = error.left - error.right
+    if error.relation != "equals" or not isinstance(difference, Symbolic):
+        return None
+    for sign in (1, -1):
+        for monomial, coefficient in (sign * difference).terms:  # type: ignore[attr-defined]
+            match monomial:
+                case ((Symbol() as name, 1),) if coefficient == name.divisor:
+                    total = symbol(name.name, name.low, name.high, name.divisor) - sign * difference
+                    if name not in symbols(total) and isinstance(total, Symbolic) and all(c > 0 for _, c in total.terms):
+                        return name, total
+    return None
 
 
 def _pair(error: UndecidedError) -> tuple[Symbol, Symbol] | None:

@@ -12,6 +12,7 @@ from onnx import helper
 from nautilus_cli.cli.main import SUBCOMMANDS
 from tests.e2e import networks
 from tests.e2e.commands import Caller
+from tests.e2e.decoders import decoder
 from tests.e2e.networks import port, saved
 from tests.unit.test_options_page import SPANS
 
@@ -21,6 +22,7 @@ WORDS = {
     "M": "model.onnx",
     "MODEL": "model.onnx",
     "LIB.so": "libmodel.so",
+    "DECODER.so": "libdecoder.so",
     "X.npz": "x.npz",
     "Y.npz": "y.npz",
     "F.json": "times.json",
@@ -87,6 +89,10 @@ def test_commands_run(command: str, folder: Path, nautilus: Caller, monkeypatch:
     assert spans
     if command == "cache":
         monkeypatch.setenv("NAUTILUS_CACHE_DIR", str(folder / "cache"))  # which may be cleared
+    if command == "generate":
+        saved(decoder(), folder / "decoder.onnx")
+        ranges = ("--dim", "batch=1..2", "--dim", "sequence=1..6", "--dim", "past=0..20")
+        nautilus("compile", "decoder.onnx", "-o", "libdecoder.so", *ranges, "--inplace-cache", "--target", "emulated", "--no-verify").done()
     for span in spans:
         done = nautilus(*filled(span))
         assert done.code == 0, f"{span}: {done.err}"

@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto, helper
 from nautilus_cli.cli.main import SUBCOMMANDS
 from tests.e2e import networks
 from tests.e2e.commands import ROOT, Caller
+from tests.e2e.decoders import decoder
 from tests.e2e.networks import BATCH, WIDTH, perceptron, port, saved
 
 README = (ROOT / "README.md").read_text()
@@ -23,6 +24,8 @@ SMALLER = {
     r"\b1\.\.64x3x224x224\b": f"1..64x{WIDTH}",
     r"\bids=0\.\.30521\b": "ids=0..96",
     r"--trials \d+": "--trials 2",
+    r"--dim past=0\.\.1023": "--dim past=0..20 --dim sequence=1..6 --dim batch=1..2",
+    r"--tokens 20": "--tokens 4",
     # A library for other targets does not take the place of the one for this machine, which later commands go on with.
     r"-o libmodel\.so(?=.*--target )": "-o libother.so",
 }
@@ -62,6 +65,7 @@ def test_shell_commands(nautilus: Caller, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     saved(captioner(), tmp_path / "model.onnx")
     saved(perceptron(batch="n"), tmp_path / "open.onnx")
+    saved(decoder(), tmp_path / "decoder.onnx")
     np.savez(tmp_path / "x.npz", input=np.ones((1, 3, 8, 8), np.float32), ids=np.array([[0, 96, 5, 5]]))
     shown = commands()
     assert {line.split()[1] for line in shown} == set(SUBCOMMANDS)

@@ -171,3 +171,32 @@ def test_dimensions_that_must_be_equal_become_one() -> None:
 def test_dimensions_that_cannot_be_equal_are_refused() -> None:
     with pytest.raises(ModelError, match=r"dimension N has no size in 70\.\.64|do not broadcast"):
         added(DimRange(1, 64), DimRange(70, 128))
+
+
+def masked(total: DimRange) -> LoadedModel:
+    """A past and new rows, joined, and a mask over all of them whose dimension has a name of its own."""
+    shapes = {"past": ("past", 4), "new": ("rows", 4), "mask": ("total", 1)}
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Concat", ["past", "new"], ["all"], axis=0), helper.make_node("Mul", ["all", "mask"], ["y"])],
+            "masked",
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        ),
+        opset_imports=[helper.make_opsetid("", 20)],
+        ir_version=9,
+    )
+    dims = {"past": DimRange(0, 20), "rows": DimRange(1, 6), "total": total}
+    return load_model(model, ExternalData(Path()), "0", dims=dims)
+
+
+def test_a_dimension_that_must_be_a_sum_becomes_it() -> None:
+    found = masked(DimRange(1, 512))
+    past, rows, mask = (v.type.static[0] for _, v in found.graph.inputs)
+    assert same(mask, past + rows) and names([mask]) == ["past", "rows"]
+    assert found.notes == ("node '#1 Mul' (Mul): dimension total must be past + rows; the library takes it as that.",)
+
+
+def test_a_sum_outside_the_range_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"dimensions \[past \+ rows, total\] meet"):
+        masked(DimRange(30, 40))

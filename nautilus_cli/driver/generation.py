@@ -1,0 +1,159 @@
+"""generate(): token after token from a decoder whose caches are kept in place, each the most probable one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from nautilus_cli.driver.options import Progress, silent
+from nautilus_cli.errors import UsageError
+from nautilus_cli.runtime.arrays import OPEN
+from nautilus_cli.runtime.decoder import Decoder
+from nautilus_cli.runtime.library import Library
+from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.runtime.model import Tensor
+
+_IDS = ("input_ids", "ids", "tokens")
+_MADE: dict[str, Callable[[int, int], np.ndarray]] = {
+    "attention_mask": lambda past, new: np.ones((1, past + new)),
+    "position_ids": lambda past, new: np.arange(past, past + new)[None],
+    "cache_position": lambda past, new: np.arange(past, past + new),
+}
+"""What exporters of decoders ask for beside the ids and the caches, from rows in the caches and new tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateOptions:
+    """What to generate, with what.
+
+    Attributes:
+        library: of `nautilus compile --inplace-cache`.
+        prompt: token ids to begin with.
+        tokens: how many more to generate.
+        stop: a token id after which generation ends; None for none.
+        device: number of the GPU.
+        place: as `nautilus_cli.load` takes it: `automatic`, `gpu` or `emulated`.
+    """
+
+    library: Path
+    prompt: tuple[int, ...]
+    tokens: int
+    stop: int | None = None
+    device: int = 0
+    place: str = "automatic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateResult:
+    """What came out.
+
+    Attributes:
+        target: what the library ran on.
+        device: name of the GPU, or of the emulator.
+        is_emulated: whether it ran on the CPU.
+        tokens: generated ids, without the prompt.
+        first_ms: time of the prompt, up to the first token.
+        later_ms: mean time of each later token; None where there is none.
+    """
+
+    target: str
+    device: str
+    is_emulated: bool
+    tokens: tuple[int, ...]
+    first_ms: float
+    later_ms: float | None
+
+
+def generate(options: GenerateOptions, progress: Progress = silent) -> GenerateResult:
+    """Generate greedily with a batch of one.
+
+    Raises:
+        UsageError: the library is no decoder with caches in place, wants an input that is not known, or has no room for so many tokens.
+        DeviceError: the library does not run here.
+    """
+    if not options.prompt:
+        raise UsageError("it has no token", where="the prompt", hint="Give at least one token id.")
+    progress("loading the library", 0, 1)
+    found: list[int] = []
+    times = [perf_counter()]
+    with load_library(options.library, device=options.device, place=options.place) as library, Decoder(library) as decoder:
+        times[0] = perf_counter()
+        for token in greedy(library, decoder, options.prompt):
+            found.append(token)
+            times.append(perf_counter())
+            progress("generating", len(found), options.tokens)
+            if len(found) == options.tokens or token == options.stop:
+                break
+        info = library.info
+    return GenerateResult(
+        target=info.target,
+        device=info.device,
+        is_emulated=info.is_emulated,
+        tokens=tuple(found),
+        first_ms=1000 * (times[1] - times[0]),
+        later_ms=1000 * (times[-1] - times[1]) / (len(found) - 1) if len(found) > 1 else None,
+    )
+
+
+def greedy(library: Library, decoder: Decoder, prompt: Sequence[int]) -> Iterator[int]:
+    """Yield the most probable token after a prompt, after that one, and so on.
+
+    The first step takes the whole prompt, or where the library takes one token a step, the first token.
+    """
+    plain = [tensor for tensor in library.inputs if tensor.shared is None]
+    ids = _one_of(plain, _IDS, library)
+    logits = _logits(library)
+    unknown = [tensor.name for tensor in plain if tensor.name not in _MADE and tensor is not ids]
+    if unknown:
+        raise UsageError(
+            f"input '{unknown[0]}' is none that this loop knows",
+            where=str(library.path),
+            hint=f"Known are {', '.join((*_IDS, *_MADE))}; nautilus_cli.Decoder runs any decoder.",
+        )
+    _require_ids(prompt, logits.shape[-1])
+    waiting = list(prompt)
+    while True:
+        new = waiting if ids.shape[1] == OPEN else waiting[: ids.shape[1]]
+        waiting = waiting[len(new) :]
+        inputs = {tensor.name: _MADE[tensor.name](decoder.length, len(new)).astype(tensor.dtype) for tensor in plain if tensor is not ids}
+        results = decoder.step({**inputs, ids.name: np.array([new], ids.dtype)})
+        if not waiting:
+            waiting = [int(results[logits.name][0, -1].astype(np.float32).argmax())]
+            yield waiting[0]
+
+
+def _one_of(tensors: Sequence[Tensor], names: Sequence[str], library: Library) -> Tensor:
+    """Return the tensor that has one of the names, and two dimensions."""
+    for tensor in tensors:
+        if tensor.name in names and len(tensor.shape) == 2:
+            return tensor
+    raise UsageError(
+        f"has no input of token ids [batch, tokens] among {', '.join(t.name for t in tensors) or 'its inputs'}",
+        where=str(library.path),
+        hint=f"This loop knows it as {' or '.join(names)}; nautilus_cli.Decoder runs any decoder.",
+    )
+
+
+def _logits(library: Library) -> Tensor:
+    """Return the output of the logits, [batch, tokens, vocabulary]."""
+    found = [t for t in library.outputs if t.shared is None and len(t.shape) == 3 and np.issubdtype(t.dtype, np.floating)]
+    named = [t for t in found if t.name == "logits"] or found
+    if len(named) != 1:
+        raise UsageError(
+            f"has {len(named)} outputs that may be the logits, [batch, tokens, vocabulary]",
+            where=str(library.path),
+            hint="Compile it with --outputs for logits and caches alone; nautilus_cli.Decoder runs any decoder.",
+        )
+    return named[0]
+
+
+def _require_ids(prompt: Sequence[int], vocabulary: int) -> None:
+    """Refuse ids that the model cannot know."""
+    for token in prompt:
+        if token < 0 or (vocabulary != OPEN and token >= vocabulary):
+            most = "" if vocabulary == OPEN else f"; the model has {vocabulary}"
+            raise UsageError(f"{token} is no token id{most}", where="the prompt")
