@@ -33,6 +33,7 @@ from nautilus_cli.lowering import (
     row,
     scan,
     scatter,
+    suppression,
     top_k,
 )
 from nautilus_cli.lowering.control import Slot, Walk
@@ -51,8 +52,8 @@ from nautilus_cli.passes.alias_caches import cache_pairs
 from nautilus_cli.targets.base import Target
 
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
-    "compaction": compaction.lower,
     "cache_write": cache_write.lower,
+    "compaction": compaction.lower,
     "conv": conv.lower,
     "conv_transpose": conv_transpose.lower,
     "elimination": elimination.lower,
@@ -68,6 +69,7 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "row": row.lower,
     "scan": scan.lower,
     "scatter": scatter.lower,
+    "suppression": suppression.lower,
     "top_k": top_k.lower,
 }
 

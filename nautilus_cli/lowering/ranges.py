@@ -29,6 +29,7 @@ OPEN_FAMILIES = frozenset(
         "row",
         "scatter",
         "top_k",
+        "suppression",
     }
 )
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""

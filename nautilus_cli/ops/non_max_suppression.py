@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class NonMaxSuppressionAttrs:
     center_point_box: int = 0
 
 
-def _corners(attrs: NonMaxSuppressionAttrs, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def box_corners(attrs: Any, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the greatest corner of each box, [..., boxes, 2]."""
     if attrs.center_point_box:
         centre, half = boxes[..., :2], boxes[..., 2:] / boxes.dtype.type(2)
@@ -45,17 +46,33 @@ def _selected(attrs: NonMaxSuppressionAttrs, arrays: Sequence[np.ndarray | None]
     allowed = np.float32(0 if overlap is None else overlap.reshape(()))
     found: list[tuple[int, int, int]] = []
     for image in range(len(scores)):
-        low, high = _corners(attrs, boxes[image])
+        corners = box_corners(attrs, boxes[image])
         for number, row in enumerate(scores[image]):
-            order = np.argsort(-row, kind="stable")
-            chosen: list[int] = []
-            for box in (int(b) for b in order if least is None or row[b] > least.reshape(())):
-                if len(chosen) >= limit:
-                    break
-                if not (_overlap(low, high, box, chosen) > allowed).any():
-                    chosen.append(box)
-            found += [(image, number, box) for box in chosen]
+            found += [(image, number, box) for box in kept_boxes(corners, row, limit, allowed, least)]
     return np.array(found, np.int64).reshape(-1, 3)
+
+
+def kept_boxes(
+    corners: tuple[np.ndarray, np.ndarray], scores: np.ndarray, limit: int, allowed: np.floating[Any], least: np.ndarray | None
+) -> list[int]:
+    """Return the boxes of one image that a class keeps, the greatest score first.
+
+    Args:
+        corners: the least and the greatest corner of each box.
+        scores: of each box; NaN is none.
+        limit: most boxes that are kept.
+        allowed: overlap up to which a box is kept beside one of a greater score.
+        least: score that a box must be above.
+    """
+    low, high = corners
+    order = [int(b) for b in np.argsort(-scores, kind="stable") if scores[b] == scores[b]]
+    chosen: list[int] = []
+    for box in (b for b in order if least is None or scores[b] > least.reshape(())):
+        if len(chosen) >= limit:
+            break
+        if not (_overlap(low, high, box, chosen) > allowed).any():
+            chosen.append(box)
+    return chosen
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:

@@ -147,3 +147,69 @@ def test_unique(dtype: Any, axis: int | None, is_sorted: int, tmp_path: Path) ->
     repeated = random.integers(-1, 2, (7, 5)).astype(dtype)
     repeated[[1, 4, 6]], repeated[:, [3, 4]] = repeated[0], repeated[:, [0]]
     hold(s.model(), [*feeds, {"x": repeated}, {"x": np.ones((7, 5), dtype)}, {"x": np.arange(35).reshape(7, 5).astype(dtype)}], tmp_path)
+
+
+def corners(random: np.random.Generator, batch: int, boxes: int) -> np.ndarray:
+    """Boxes, many of which cover each other, some with their corners swapped, some without an area."""
+    centre, size = random.random((batch, boxes, 2)) * 4, random.random((batch, boxes, 2)) * 2
+    found = np.concatenate([centre - size, centre + size], -1).astype(np.float32)
+    found[:, ::7] = found[:, ::7, [2, 3, 0, 1]]
+    found[:, 5::11, 2:] = found[:, 5::11, :2]
+    return found
+
+
+def test_non_max_suppression(tmp_path: Path) -> None:
+    """Limits that only a run knows, scores that are equal, and thresholds that leave none, one, many and all boxes."""
+    s = Network()
+    operands = [s.input("boxes", np.float32, 2, 40, 4), s.input("scores", np.float32, 2, 3, 40)]
+    limits = [s.input("most", np.int64, 1), s.input("overlap", np.float32, 1), s.input("least", np.float32, 1)]
+    s.node("NonMaxSuppression", *operands, *limits)
+    random = np.random.default_rng(9)
+    feeds = []
+    for most, overlap, least in ((40, 0.5, 0.2), (3, 0.3, 0.0), (0, 0.5, 0.0), (1, 0.0, 0.9), (40, 1.0, -1.0), (100, 0.1, 2.0)):
+        scores = random.random((2, 3, 40)).astype(np.float32).round(1)
+        limit = {"most": np.array([most]), "overlap": np.array([overlap], np.float32), "least": np.array([least], np.float32)}
+        feeds.append({"boxes": corners(random, 2, 40), "scores": scores, **limit})
+    truths = hold(s.model(), feeds, tmp_path)
+    assert {0, 240} <= {len(truth["n0_0"]) for truth in truths}
+
+
+@pytest.mark.parametrize(("batch", "boxes"), [(1, 60), (2, 100), (3, 33)])
+def test_detector(batch: int, boxes: int, tmp_path: Path) -> None:
+    """The head of a detector: boxes from centres and sizes, scores by class, suppression, and what is kept of both, row by row."""
+    s = Network()
+    raw = s.input("raw", np.float32, batch, 9, boxes)
+    sizes = [s.constant([4, 1, 4])]
+    centred, objectness, classes = s.nodes_of("Split", raw, *sizes, outputs=3, axis=1)
+    scores = s.node("Mul", s.node("Sigmoid", classes), s.node("Sigmoid", objectness))
+    found = s.node("Transpose", centred, perm=[0, 2, 1])
+    kept = s.node(
+        "NonMaxSuppression",
+        found,
+        scores,
+        s.constant([20]),
+        s.constant([0.45], np.float32),
+        s.constant([0.3], np.float32),
+        center_point_box=1,
+    )
+    image = s.node("Gather", kept, s.constant([0]), axis=1)
+    box = s.node("Gather", kept, s.constant([2]), axis=1)
+    kind = s.node("Squeeze", s.node("Gather", kept, s.constant([1]), axis=1), s.constant([1]))
+    chosen = s.node("GatherND", found, s.node("Concat", image, box, axis=1))
+    score = s.node("GatherND", scores, kept)
+    rows = [
+        chosen,
+        s.node("Unsqueeze", score, s.constant([1])),
+        s.node("Unsqueeze", s.node("Cast", kind, to=TensorProto.FLOAT), s.constant([1])),
+    ]
+    s.node("Concat", *rows, axis=1)
+    s.node("Cast", s.node("Squeeze", image, s.constant([1])), to=TensorProto.INT32)
+    random = np.random.default_rng(boxes)
+    feeds = []
+    for shift in (0.0, -9.0, 2.0, -1.5):
+        values = np.concatenate(
+            [random.random((batch, 4, boxes)) * [[4], [4], [2], [2]], random.standard_normal((batch, 5, boxes)) + shift], 1
+        )
+        feeds.append({"raw": values.astype(np.float32)})
+    truths = hold(s.model(), feeds, tmp_path)
+    assert 0 in {len(truth[name]) for truth in truths for name in truth}
