@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, maximum, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, I32, I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, operand, operand_count, ranked, vector
+from nautilus_cli.ops.checks import contents, first_of, known, operand, operand_count, ranked, vector
 from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.numbers import Arithmetic, progression
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -41,8 +43,13 @@ def _window(attrs: Col2ImAttrs, shape: tuple[int, ...], constants: Sequence[np.n
         ModelError: shapes and attributes do not fit together, or are not known at compile time.
     """
     image, block = (vector(contents(constants, index, name), name) for index, name in ((1, "image_shape"), (2, "block_shape")))
-    if len(image) != len(block) or not image or min(*image, *block) < 1:
-        raise ModelError(f"image_shape is {list(image)} and block_shape {list(block)}; the specification requires as many positive sizes")
+    if len(image) != len(block) or not image or any(n < 1 for n in (*image, *block)) or any(n > upper(shape[1]) for n in block):
+        raise ModelError(
+            f"image_shape is {list(image)} and block_shape {list(block)}; the specification requires as many positive sizes, "
+            f"and blocks of no more than {shape[1]} elements"
+        )
+    if any(map(is_symbolic, (*shape[1:], *image, *block))):
+        return _open_window(attrs, image, block)
     found = window(attrs, image, block)
     if shape[1] % prod(block) or shape[2] != prod(found.results):
         raise ModelError(
@@ -52,6 +59,20 @@ def _window(attrs: Col2ImAttrs, shape: tuple[int, ...], constants: Sequence[np.n
     return found
 
 
+def _open_window(attrs: Col2ImAttrs, image: tuple[int, ...], block: tuple[int, ...]) -> Window:
+    """Return how blocks lie in an image where only a run knows whether any does: `_room` is what it makes sure of."""
+    smallest = window(attrs, tuple(max(upper(size), 1) for size in image), (1,) * len(block))
+    found = replace(smallest, sizes=image, kernel=block)
+    results = [maximum(0, room) // stride + 1 for room, stride in zip(_room(found), found.strides, strict=True)]
+    return replace(found, results=tuple(results))
+
+
+def _room(found: Window) -> tuple[int, ...]:
+    """Return how many places a block may move by along each dimension."""
+    numbers = zip(found.sizes, found.begin, found.end, found.kernel, found.dilations, strict=True)
+    return tuple(size + begin + end - (kernel - 1) * dilation - 1 for size, begin, end, kernel, dilation in numbers)
+
+
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 3, 3)
     x = operand(inference, 0, "input", ALL)
@@ -59,6 +80,10 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand(inference, 2, "block_shape", (I64,))
     shape = ranked(x, "input", 3)
     found = _window(inference.attrs, shape, inference.constants)
+    for dim, room in enumerate(_room(found)):
+        inference.require(room, 0, max(0, upper(room)), f"how many places a block may move by along dimension {dim} of the image")
+    inference.require(prod(found.results), shape[2], shape[2], "the number of blocks, which is the last dimension of the input")
+    inference.require(shape[1] % prod(found.kernel), 0, 0, f"what is left of dimension 1, {shape[1]}, by the elements of a block")
     return (TensorType(x.dtype, (shape[0], shape[1] // prod(found.kernel), *found.sizes)),)
 
 
@@ -88,6 +113,37 @@ def _sources(found: Window) -> np.ndarray:
     return result
 
 
+def _open_sources(emitter: Emitter, found: Window, nowhere: int) -> Value:
+    """Return `_sources` of sizes that only a run knows, with a place for every element of a block: [image, block elements].
+
+    Args:
+        emitter: where nodes go.
+        found: how blocks lie in the image.
+        nowhere: the place of a zero.
+    """
+    on = Arithmetic(emitter, I64)
+    rank = len(found.sizes)
+    inside: Value | None = None
+    block, element = on.value(0), on.value(0)
+    for axis, (size, kernel) in enumerate(zip(found.sizes, found.kernel, strict=True)):
+
+        def along(count: int, dim: int) -> Value:
+            return reshape(emitter, progression(emitter, count), tuple(count if d == dim else 1 for d in range(2 * rank)))
+
+        own = along(kernel, rank + axis)
+        distance = on.subtract(on.add(along(size, axis), found.begin[axis]), on.multiply(own, found.dilations[axis]))
+        place = on.apply("Div", on.apply("Max", distance, 0), found.strides[axis])
+        holds = emitter.node(
+            "And", [on.apply("Equal", on.multiply(place, found.strides[axis]), distance), on.apply("Less", place, found.results[axis])]
+        )
+        inside = holds if inside is None else emitter.node("And", [inside, holds])
+        block = on.add(on.multiply(block, found.results[axis]), place)
+        element = on.add(on.multiply(element, kernel), own)
+    assert inside is not None
+    place = on.where(inside, on.add(on.multiply(element, prod(found.results)), block), nowhere)
+    return reshape(emitter, place, (prod(found.sizes), prod(found.kernel)))
+
+
 def _evaluate(attrs: Col2ImAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     x = first_of(arrays)
     found = _window(attrs, x.shape, arrays)
@@ -103,16 +159,22 @@ def _build(emitter: Emitter, attrs: Col2ImAttrs, operands: tuple[Value | None, .
     """Each element of the image gathers what it adds up: the same order in every run, and no more memory than the blocks."""
     x = first_of(operands)
     dtype = x.type.dtype
-    found = _window(attrs, x.type.static, [None if value is None else value.constant for value in operands])
+    found = _window(attrs, x.type.static, known(operands))
     batch, channels = x.type.static[0], x.type.static[1] // prod(found.kernel)
-    sources = _sources(found)
     summed = dtype if dtype.is_float or dtype.bits >= I32.bits else I32
-    flat = reshape(emitter, x, (batch * channels, prod(found.kernel) * prod(found.results)))
-    if (sources == flat.type.static[1]).any():
-        pads = emitter.constant(np.array([0, 0, 0, 1], np.int64))
+    pads = emitter.constant(np.array([0, 0, 0, 1], np.int64))
+    if any(map(is_symbolic, (*x.type.static[1:], *found.sizes, *found.kernel))):
+        row = x.type.static[1] * x.type.static[2] // maximum(1, channels)  # block elements times blocks, as the run has made sure
+        flat = emitter.node("Reshape", [x, emitter.sizes([batch * channels, row])], allowzero=1)
         flat = emitter.node("Pad", [flat, pads, scalar(emitter, 0, dtype)])
-    places = sources.astype(np.int32) if flat.type.static[1] < 2**31 else sources
-    terms = cast(emitter, emitter.node("Gather", [flat, emitter.constant(places)], axis=1), summed)
+        places = _open_sources(emitter, found, row)
+    else:
+        sources = _sources(found)
+        flat = reshape(emitter, x, (batch * channels, prod(found.kernel) * prod(found.results)))
+        if (sources == flat.type.static[1]).any():
+            flat = emitter.node("Pad", [flat, pads, scalar(emitter, 0, dtype)])
+        places = emitter.constant(sources.astype(np.int32) if flat.type.static[1] < 2**31 else sources)
+    terms = cast(emitter, emitter.node("Gather", [flat, places], axis=1), summed)
     total = reduction(emitter, "ReduceSum", widen(emitter, terms), (2,), keepdims=0)
     if dtype == BOOL:
         total = emitter.node("Greater", [total, scalar(emitter, 0, I32)])

@@ -9,9 +9,10 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import lower, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
-from nautilus_cli.ops.checks import first_of, integers, operand, operand_count, optional_contents, required
+from nautilus_cli.ops.checks import first_of, integers, known, operand, operand_count, optional_contents, required
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.gather import checked_indices
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -56,7 +57,7 @@ def _result_shape(
     if given is None:
         return inner
     shape = integers(given)
-    if len(shape) != len(inner) or any(n < m for n, m in zip(shape, inner, strict=True)):
+    if len(shape) != len(inner) or any(n < lower(m) for n, m in zip(shape, inner, strict=True)):
         raise ModelError(f"output_shape is {list(shape)}; the windows fill {list(inner)}, and it must be no smaller")
     return shape
 
@@ -66,7 +67,10 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     x, indices = operand(inference, 0, "X", FLOATS), operand(inference, 1, "I", (I64,))
     if x.static != indices.static:
         raise ModelError(f"operands have shapes {list(x.static)} and {list(indices.static)}; the specification requires equal ones")
-    return (TensorType(x.dtype, _result_shape(inference.attrs, x.static, inference.constants, inference.types)),)
+    shape, inner = _result_shape(inference.attrs, x.static, inference.constants, inference.types), pooled_shape(inference.attrs, x.static)
+    for dim, (n, m) in enumerate(zip(shape, inner, strict=True)):
+        inference.require(n - m, 0, max(0, upper(n)), f"how much longer dimension {dim} of output_shape is than what the windows fill")
+    return (TensorType(x.dtype, shape),)
 
 
 def _evaluate(attrs: MaxUnpoolAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -84,17 +88,17 @@ def _build(emitter: Emitter, attrs: MaxUnpoolAttrs, operands: tuple[Value | None
     x, indices = required(operands[:2])
     count = x.type.elements
     inner = pooled_shape(attrs, x.type.static)
-    zeros = emitter.node("Expand", [scalar(emitter, 0, x.type.dtype), emitter.constant(np.array([prod(inner)]))])
+    zeros = emitter.node("Expand", [scalar(emitter, 0, x.type.dtype), emitter.sizes([prod(inner)])])
     flat = emitter.node("ScatterElements", [zeros, reshape(emitter, indices, (count,)), reshape(emitter, x, (count,))])
     result = reshape(emitter, flat, inner)
     size = first_of(operands[2:]) if any(v is not None for v in operands[2:]) else None
     if size is None:
         return (result,)
-    shape = _result_shape(attrs, x.type.static, (None, None, size.constant), (x.type, indices.type, size.type))
-    behind = [n - m for n, m in zip(shape, inner, strict=True)]
-    if not any(behind):
+    shape = _result_shape(attrs, x.type.static, known(operands), (x.type, indices.type, size.type))
+    if same(shape, inner):
         return (result,)
-    return (emitter.node("Pad", [result, emitter.constant(np.array([0] * len(shape) + behind))]),)
+    behind = [n - m for n, m in zip(shape, inner, strict=True)]
+    return (reshape(emitter, emitter.node("Pad", [result, emitter.sizes([0] * len(shape) + behind)]), shape),)
 
 
 OPERATOR = Operator(

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import divides, is_symbolic, lower, maximum, named, same, upper
+from nautilus_cli.ir.dims import divides, is_symbolic, lower, maximum, named, same, symbols, upper
 from nautilus_cli.ir.indicators import any_of, chosen, equal
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required
@@ -99,8 +99,13 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     operand(inference, 1, "shape", (I64,))
     requested = integers(contents(inference.constants, 1, "shape"))
     allow_zero = bool(inference.attrs.allowzero)
-    if allow_zero and all(lower(size) >= 0 for size in requested) and same(prod(requested), data.elements):
-        return (TensorType(data.dtype, requested),)
+    if allow_zero and all(lower(size) >= 0 for size in requested):
+        missing = prod(requested) - data.elements
+        if same(missing, 0):
+            return (TensorType(data.dtype, requested),)
+        if any(s.source is not None for s in symbols(missing)):
+            inference.require(prod(requested), data.elements, data.elements, "the number of elements of the result")
+            return (TensorType(data.dtype, requested),)
     if any(_may_be_another(size, place, data.static, allow_zero=allow_zero) for place, size in enumerate(requested)):
         return (TensorType(data.dtype, open_shape(inference, data.static, requested, allow_zero=allow_zero)),)
     return (TensorType(data.dtype, resolved_shape(data.static, requested, allow_zero=allow_zero)),)

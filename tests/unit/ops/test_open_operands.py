@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.ir.dims import symbol, upper
-from nautilus_cli.ir.types import F32, TensorType
+from nautilus_cli.ir.types import F32, I64, TensorType
 from tests.unit.ops.open_lowered import Open, elements, reals
 
 N, M = symbol("n", 1, 9), symbol("m", 1, 20)
@@ -240,3 +240,39 @@ def test_pad_by_amounts_that_may_crop() -> None:
         one = Open("Pad", {"x": TensorType(F32, (2, 5)), "pads": elements("pads", (0, 0), (-9, 9), (0, 0), (-9, 9))}, mode=mode)
         for before, after in ((-2, 1), (1, -4), (-1, -1), (-5, 9), (0, -5)):
             one.check({"x": data(2, 5), "pads": vector(0, before, 0, after)})
+
+
+@pytest.mark.parametrize("corners", [0, 1])
+@pytest.mark.parametrize("rank", [2, 3])
+def test_affine_grid(rank: int, corners: int) -> None:
+    size = elements("size", (2, 2), (1, 9), *[(1, 6)] * rank)
+    one = Open("AffineGrid", {"theta": TensorType(F32, (2, rank, rank + 1)), "size": size}, align_corners=corners)
+    for sizes in ((1, 1, 1), (6, 5, 4), (2, 1, 3)):
+        one.check({"theta": data(2, rank, rank + 1), "size": vector(2, 3, *sizes[:rank])}, 1e-6)
+
+
+def test_max_unpool() -> None:
+    shape = elements("shape", (1, 1), (1, 1), (4, 9), (4, 9))
+    operands = {"x": TensorType(F32, (1, 1, 2, 2)), "i": TensorType(I64, (1, 1, 2, 2)), "shape": shape}
+    one = Open("MaxUnpool", operands, kernel_shape=(2, 2), strides=(2, 2))
+    for h, w in ((4, 4), (5, 5), (9, 4)):
+        one.check({"x": data(1, 1, 2, 2), "i": np.array([5, 7, 13, 15]).reshape(1, 1, 2, 2), "shape": vector(1, 1, h, w)})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "images", "blocks"),
+    [
+        ({}, [(5, 5), (4, 9), (1, 5)], [(1, 5), (2, 2), (1, 1)]),
+        ({"strides": (2, 2)}, [(5, 5), (6, 7)], [(3, 3), (2, 3)]),
+        ({"pads": (0, 1, 0, 1), "dilations": (1, 2)}, [(5, 5), (6, 6)], [(1, 3), (2, 2)]),
+    ],
+)
+def test_col2im(attributes: dict[str, tuple[int, ...]], images: list[tuple[int, int]], blocks: list[tuple[int, int]]) -> None:
+    x = TensorType(F32, (2, symbol("channels", 1, 24), symbol("blocks", 1, 64)))
+    operands = {"x": x, "image": elements("image", (1, 9), (1, 9)), "block": elements("block", (1, 5), (1, 5))}
+    pads, dilations = attributes.get("pads", (0,) * 4), attributes.get("dilations", (1, 1))
+    one = Open("Col2Im", operands, **attributes)
+    for image, block in zip(images, blocks, strict=False):
+        reach = [s + b + e - d * (k - 1) - 1 for s, k, b, e, d in zip(image, block, pads[:2], pads[2:], dilations, strict=True)]
+        count = np.prod([r // s + 1 for r, s in zip(reach, attributes.get("strides", (1, 1)), strict=True)])
+        one.check({"x": data(2, 2 * block[0] * block[1], int(count)), "image": vector(*image), "block": vector(*block)}, 1e-5)
