@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.graph import Graph, Node
+from nautilus_cli.ir.types import TensorType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -15,10 +16,12 @@ class BranchAttrs:
     Attributes:
         then_branch: gives the results where the condition holds.
         else_branch: gives them where it does not.
+        types: of the results. A branch may fill the beginning of a vector only.
     """
 
     then_branch: Graph
     else_branch: Graph
+    types: tuple[TensorType, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,9 +68,9 @@ def all_nodes(graph: Graph) -> Iterator[Node]:
             yield from all_nodes(body)
 
 
-def results_of(attrs: object) -> tuple[tuple[str, Value], ...]:
-    """Return what a node's graphs give that becomes its results: of a loop, its pieces in place of what is collected."""
+def result_count(attrs: object) -> int:
+    """Return how many results a node has by the graphs that it holds."""
     if isinstance(attrs, BranchAttrs):
-        return attrs.then_branch.outputs
+        return len(attrs.types)
     assert isinstance(attrs, LoopAttrs)
-    return attrs.body.outputs[1 if attrs.is_conditional else 0 :]
+    return len(attrs.body.outputs) - (1 if attrs.is_conditional else 0)

@@ -133,7 +133,7 @@ class Walk:
         assert node is not None
         assert isinstance(node.attrs, BranchAttrs)
         condition, *operands = node.operands()
-        results = _results(node.outputs, [value.type for _, value in node.attrs.then_branch.outputs])
+        results = _results(node.outputs, node.attrs.types)
         branches: list[list[Unplaced]] = []
         for body in group.bodies:
             given, operands = operands[: len(body.graph.inputs)], operands[len(body.graph.inputs) :]

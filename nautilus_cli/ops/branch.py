@@ -6,6 +6,8 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.control import BranchAttrs, bodies
+from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.spec import Control, Inference, Operator
@@ -15,10 +17,16 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     attrs: BranchAttrs = inference.attrs
     inputs = (*attrs.then_branch.inputs, *attrs.else_branch.inputs)
     check_inputs(inference.types[1:], tuple(value.type for _, value in inputs))
-    found, other = (tuple(value.type for _, value in graph.outputs) for graph in bodies(attrs))
-    if found != other:
-        raise InternalError("the branches give results of other types")
-    return found
+    for graph in bodies(attrs):
+        if len(graph.outputs) != len(attrs.types) or not all(map(_fits, (value.type for _, value in graph.outputs), attrs.types)):
+            raise InternalError("a branch gives results of other types")
+    return attrs.types
+
+
+def _fits(given: TensorType, wanted: TensorType) -> bool:
+    """Whether a result of a branch is one of the node, or begins one."""
+    is_beginning = len(given.shape) == len(wanted.shape) == 1 and upper(ceiling(given.static[0]) - wanted.static[0]) <= 0
+    return given.dtype == wanted.dtype and (given == wanted or is_beginning)
 
 
 def check_inputs(given: tuple[TensorType | None, ...], wanted: tuple[TensorType, ...]) -> None:
@@ -35,9 +43,16 @@ def _evaluate(attrs: BranchAttrs, arrays: tuple[np.ndarray | None, ...], _output
     condition, *operands = arrays
     assert condition is not None
     count = len(attrs.then_branch.inputs)
-    if condition.item():
-        return evaluate_body(attrs.then_branch, operands[:count])
-    return evaluate_body(attrs.else_branch, operands[count:])
+    graph, given = (attrs.then_branch, operands[:count]) if condition.item() else (attrs.else_branch, operands[count:])
+    found = evaluate_body(graph, given)
+    return tuple(
+        array if array.shape == type_.shape else _filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)
+    )
+
+
+def _filled(array: np.ndarray, length: int) -> np.ndarray:
+    """Return a vector with zeros behind it: there is memory, of which nothing is known."""
+    return np.concatenate([array, np.zeros(length - array.size, array.dtype)])
 
 
 def evaluate_body(graph: Graph, arrays: list[np.ndarray | None]) -> tuple[np.ndarray, ...]:

@@ -174,6 +174,11 @@ class GraphBuilder:
             self._read |= {value: array for value, array in zip(results, found or (), strict=False) if value is not None}
         return results
 
+    def sizes_in(self, value: Value) -> np.ndarray | None:
+        """Return the contents of a value as integers and expressions, where they are known as such; None where they are data."""
+        seen = self._seen(value)
+        return None if seen is None else seen.contents
+
     def _seen(self, value: Value | None) -> Value | None:
         """Return a value with what is known of its contents, though a node or the caller gives it."""
         return Value(value.type, value.tensor, contents=self._read[value]) if value is not None and value in self._read else value

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from nautilus_cli.frontend.constructs.base import Occurrence
-from nautilus_cli.ir.control import results_of
+from nautilus_cli.ir.control import result_count
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import NO_VALUES, prune, substitute
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.copy import OPERATOR as COPY
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import NoAttrs
+from nautilus_cli.ops.spec import NoAttrs, Operator
 from nautilus_cli.ops.stored_sizes import with_stored_sizes
 
 Named = Sequence[tuple[str, Value]]
@@ -52,7 +54,7 @@ def held(call: Occurrence, op: str, inputs: Sequence[Value | None], attrs: objec
     """
     builder = call.builder
     operands = tuple(None if value is None else _in_memory(call, value) for value in inputs)
-    types = builder.infer(operators()[op], attrs, operands, len(results_of(attrs)))
+    types = builder.infer(operators()[op], attrs, operands, result_count(attrs))
     results = [Value(type_, tensor=name) for type_, name in zip(types, names, strict=True)]
     builder.nodes.append(Node(op, operands, tuple(results), attrs, builder.origin))
     return results
@@ -62,6 +64,21 @@ def _in_memory(call: Occurrence, value: Value) -> Value:
     """Return an operand as a tensor: a size that only the run knows is none by itself."""
     if value.contents is None:
         return value
-    copied = Value(value.type)
-    call.builder.nodes.append(Node(COPY.name, (value,), (copied,), NoAttrs(), call.builder.origin))
-    return copied
+    return own(call, COPY, [value], NoAttrs())
+
+
+def own(call: Occurrence, operator: Operator, inputs: Sequence[Value], attrs: object, tensor: str | None = None) -> Value:
+    """Append a node of an operator that no model can ask for, which the builder of an import does not know, and return its result."""
+    builder = call.builder
+    (type_,) = builder.infer(operator, attrs, tuple(inputs), 1)
+    result = Value(type_, tensor=tensor)
+    builder.nodes.append(Node(operator.name, tuple(inputs), (result,), attrs, builder.origin))
+    return result
+
+
+def given_by_a_kernel(call: Occurrence, number: Value) -> Value:
+    """Return a number from 0 on that a loop or branch leaves as the result of a kernel behind it, from where on sizes may depend on it.
+
+    It is no copy: that would be taken away again.
+    """
+    return call.builder.node("Max", [number, call.constant(np.zeros((), np.int64))])

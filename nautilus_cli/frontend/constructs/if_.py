@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from nautilus_cli.errors import ModelError
+import numpy as np
+
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.held import closed, held
+from nautilus_cli.frontend.constructs.held import closed, given_by_a_kernel, held, own
 from nautilus_cli.frontend.constructs.selection import as_flag, described, guard, select
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.control import BranchAttrs
+from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.dims import maximum, same
 from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.types import I64, TensorType
+from nautilus_cli.ops.beginning import OPERATOR as BEGINNING
+from nautilus_cli.ops.beginning import BeginningAttrs
+from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Cast, Movement, Pointwise, Reduction
+from nautilus_cli.ops.wide import reshape
 
 MOST_NODES = 1000
 """Of both branches together, where both are computed: the work of the one that is not taken is lost."""
@@ -42,24 +50,68 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 
 def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity | None]:
     """Let the run take a branch; compute both where that is cheap, and where what they give is no tensor."""
+    branches = [_imported(call, name) for name in BRANCHES]
+    tensors = [[value for value in found if isinstance(value, Value)] for _, found in branches]
     count = len(call.node.output)
-    graphs: list[Graph] = []
-    outside: list[Value] = []
-    for name in BRANCHES:
-        with call.host.apart() as builder:
-            found = call.body(name, 0, count).run(call.host, ())[:count]
-            results = [(f"result {number}", value) for number, value in enumerate(found) if isinstance(value, Value)]
-            graph, read = closed(builder, (), results)
-        graphs.append(graph)
-        outside += read
-    are_tensors = all(len(graph.outputs) == count for graph in graphs)
-    if not are_tensors or (all(map(_is_cheap, graphs)) and sum(len(graph.nodes) for graph in graphs) <= CHEAP_NODES):
+    if any(len(found) < count for found in tensors):
         return _both(call, condition)
-    for number, (yes, no) in enumerate(zip(*(graph.outputs for graph in graphs), strict=True)):
-        if yes[1].type != no[1].type:
-            raise _differ(call, number, yes[1], no[1])
-    attrs = BranchAttrs(then_branch=graphs[0], else_branch=graphs[1])
-    return held(call, "nautilus::If", [condition, *outside], attrs, [call.tensor_name(number) for number in range(count)])
+    pairs = list(zip(*tensors, strict=True))
+    differing = [number for number, (yes, no) in enumerate(pairs) if yes.type != no.type]
+    graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(branches, tensors, strict=True)]
+    if not differing and all(_is_cheap(graph) for graph, _ in graphs) and sum(len(graph.nodes) for graph, _ in graphs) <= CHEAP_NODES:
+        return _both(call, condition)
+    types = [yes.type for yes, _ in pairs]
+    sizes = {number: _sizes(call, number, *pairs[number]) for number in differing}
+    for number, shape in sizes.items():
+        bound = maximum(*(ceiling(value.type.elements) for value in pairs[number]))
+        types[number] = TensorType(types[number].dtype, (bound,))
+        for (builder, _), found in zip(branches, tensors, strict=True):
+            own = found[number]
+            found.extend(builder.known(TensorType(I64, ()), np.array(own.type.static[axis], dtype=object)) for axis in shape)
+            found[number] = reshape(builder, own, (own.type.elements,))
+        types += [TensorType(I64, ()) for _ in shape]
+    if differing:
+        graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(branches, tensors, strict=True)]
+    (yes, outside), (no, other) = graphs
+    attrs = BranchAttrs(then_branch=yes, else_branch=no, types=tuple(types))
+    names = [None if number in differing else call.tensor_name(number) for number in range(count)]
+    found = held(call, "nautilus::If", [condition, *outside, *other], attrs, [*names, *(None for _ in types[count:])])
+    given = iter(found[count:])
+    for number, shape in sizes.items():
+        found[number] = _shaped(call, number, found[number], pairs[number][0], shape, given)
+    return found[:count]
+
+
+def _imported(call: Occurrence, name: str) -> tuple[GraphBuilder, Sequence[Entity]]:
+    """Import a branch; return what has its nodes, and what it gives."""
+    count = len(call.node.output)
+    with call.host.apart() as builder:
+        return builder, call.body(name, 0, count).run(call.host, ())[:count]
+
+
+def _named(values: Sequence[Value]) -> list[tuple[str, Value]]:
+    return [(f"result {number}", value) for number, value in enumerate(values)]
+
+
+def _sizes(call: Occurrence, number: int, yes: Value, no: Value) -> dict[int, int]:
+    """Return sizes that the branch taken gives, by the dimension in which a result of one differs from that of the other."""
+    if yes.type.dtype != no.type.dtype or len(yes.type.shape) != len(no.type.shape):
+        raise call.error(
+            f"its condition is only known at run time, and result {number} is {described(yes)} in one case and {described(no)} in the "
+            "other; one element type and rank is required",
+            "Where the condition depends on the value of an input, fix that with --bind NAME=VALUE.",
+        )
+    pairs = list(enumerate(zip(yes.type.static, no.type.static, strict=True)))
+    return {axis: call.builder.count(call.size_name(number), maximum(ceiling(a), ceiling(b))) for axis, (a, b) in pairs if not same(a, b)}
+
+
+def _shaped(call: Occurrence, number: int, value: Value, yes: Value, sizes: Mapping[int, int], given: Iterator[Value]) -> Value:
+    """Return a result of the shape that the branch taken gives, from its elements and what that branch says of its sizes."""
+    builder = call.builder
+    for size in sizes.values():
+        builder.holds(size, given_by_a_kernel(call, next(given)))
+    shape = tuple(sizes.get(axis, dim) for axis, dim in enumerate(yes.type.static))
+    return own(call, BEGINNING, [value], BeginningAttrs(shape=shape), call.tensor_name(number))
 
 
 def _is_cheap(graph: Graph) -> bool:
@@ -68,14 +120,6 @@ def _is_cheap(graph: Graph) -> bool:
         (isinstance(operators()[node.op].lowering, Pointwise | Cast | Movement | Reduction) or node.op in GATHERS)
         and all(isinstance(v.type.elements, int) and v.type.elements <= CHEAP_ELEMENTS for v in node.results())
         for node in graph.nodes
-    )
-
-
-def _differ(call: Occurrence, number: int, yes: Value, no: Value) -> ModelError:
-    return call.error(
-        f"its condition is only known at run time, and result {number} is {described(yes)} in one case and {described(no)} in the other; "
-        "one type and shape is required",
-        "Where the condition depends on the value of an input, fix that with --bind NAME=VALUE.",
     )
 
 

@@ -14,13 +14,14 @@ from onnx import GraphProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.loop_body import body_graph, repeated, without_pieces
+from nautilus_cli.frontend.constructs.held import given_by_a_kernel
+from nautilus_cli.frontend.constructs.loop_body import body_graph, cut_to, repeated, without_pieces
 from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
 from nautilus_cli.frontend.constructs.stacking import stacked
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
-from nautilus_cli.ir.dims import UndecidedError, maximum
+from nautilus_cli.ir.dims import UndecidedError, maximum, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64
 from nautilus_cli.ops.wide import cast
@@ -36,6 +37,13 @@ MOST_UNROLLED_NODES = 2000
 
 MOST_CHECKED_NODES = 200
 """Nodes that a loop whose end is only known at run time unrolls to: all are computed, which is quicker than to wait for its condition."""
+
+MOST_PIECES = 512
+"""Iterations of a loop whose end only the run knows, where it has scan outputs and the model gives no small bound: there is memory for
+so many."""
+
+MOST_BOUND = 1 << 16
+"""Greatest bound of a model's own for which memory is planned."""
 
 BIND = "Where that depends on the value of an input, fix it with --bind NAME=VALUE."
 
@@ -107,14 +115,39 @@ def _held(
         return None, ""
     if declared is not None and not (is_certain and limit is not None):
         return None, ""  # the declared length is held against the run's
-    known = limit if trips is None or trips.contents is None else trips.contents.item()
+    sizes = None if trips is None else call.builder.sizes_in(trips)
+    known = limit if sizes is None else sizes.item()
     count = None if trips is None or known is not None else _as_count(call, trips)
     start = None if is_counted or condition is None else as_flag(call.builder, condition)
-    if not is_certain or known is None:
-        after, _ = repeated(call, without_pieces(found), trips=known, count=count, start=start)
+    if is_certain and known is not None:
+        after, collected, _ = repeated(call, found, trips=known, collected=(False,) * len(found.pieces), length=maximum(known, 0))
+        return [*after, *collected], ""
+    if not _read(call, len(states)):
+        after, _, _ = repeated(call, without_pieces(found), trips=known, count=count, start=start)
         return [*after, *(_unavailable(call, number) for number in range(len(found.pieces)))], ""
-    after, collected = repeated(call, found, trips=known, collected=(False,) * len(found.pieces), length=maximum(known, 0))
-    return [*after, *collected], ""
+    return _counted(call, body, states, known, count, start), ""
+
+
+def _read(call: Occurrence, states: int) -> bool:
+    """Whether scan outputs are wanted."""
+    return any(call.node.output[states:])
+
+
+def _counted(
+    call: Occurrence, body: Subgraph, states: Sequence[Entity], trips: int | None, count: Value | None, start: Value | None
+) -> Sequence[Entity]:
+    """Return the results of a loop whose scan outputs have a length that only its end tells."""
+    found = body_graph(call, body, states, is_loop=True, is_counted=True)
+    bound = MOST_PIECES if trips is None or upper(trips) > MOST_BOUND else maximum(trips, 0)
+    reverse = (False,) * len(found.pieces)
+    after, collected, number = repeated(
+        call, found, trips=trips, count=count, start=start, collected=reverse, length=bound, is_whole=False, most=upper(bound)
+    )
+    assert number is not None
+    length = call.builder.count(call.size_name(len(states)), bound)
+    call.builder.holds(length, given_by_a_kernel(call, number))
+    first = len(states)
+    return [*after, *(cut_to(call, value, length, call.tensor_name(first + place)) for place, value in enumerate(collected))]
 
 
 def _as_count(call: Occurrence, trips: Value) -> Value:

@@ -12,6 +12,7 @@ from nautilus_cli.frontend.constructs.held import closed, held
 from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.control import LoopAttrs
+from nautilus_cli.ir.counts import counts_in
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import BOOL, I64, TensorType
@@ -50,13 +51,22 @@ class Body:
     is_settled: bool
 
 
-def body_graph(call: Occurrence, body: Subgraph, states: Sequence[Entity], *, is_loop: bool, elements: Sequence[TensorType] = ()) -> Body:
+def body_graph(
+    call: Occurrence,
+    body: Subgraph,
+    states: Sequence[Entity],
+    *,
+    is_loop: bool,
+    elements: Sequence[TensorType] = (),
+    is_counted: bool = False,
+) -> Body:
     """Import a body once, of which nothing is known but the types of what it reads.
 
     Args:
         call: the node.
         body: of it.
         states: before the first iteration.
+        is_counted: whether its iterations are counted, though it may not ask for their number.
         is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
         elements: types of the pieces that it takes behind the states, as that of a Scan.
 
@@ -82,6 +92,11 @@ def body_graph(call: Occurrence, body: Subgraph, states: Sequence[Entity], *, is
                 )
         one = builder.constant(np.ones((), np.int64))
         following.append(builder.node("Add", [number, one]))
+    for place, piece in enumerate(given):
+        if counts_in(piece.type):
+            raise call.error(
+                f"scan output {place} grows by {piece.type} in an iteration, whose size the iteration decides; one size is required"
+            )
     if flag is not None and (flag.type.elements != 1 or flag.type.dtype != BOOL):
         raise call.error(f"its body's condition has the type {flag.type}; the specification requires one bool")
     carried.append(number)
@@ -92,7 +107,7 @@ def body_graph(call: Occurrence, body: Subgraph, states: Sequence[Entity], *, is
     changing = [place for place in range(len(carried)) if place not in kept]
     graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
     read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
-    if not any(value is number for value in (*read, *following[:-1], *given)):
+    if not is_counted and not any(value is number for value in (*read, *following[:-1], *given)):
         changing = changing[:-1]
         graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
     return Body(
@@ -149,6 +164,14 @@ def without_pieces(body: Body) -> Body:
     return replace(body, graph=prune(replace(body.graph, outputs=body.graph.outputs[:kept])), pieces=())
 
 
+def cut_to(call: Occurrence, value: Value, count: int, tensor: str | None) -> Value:
+    """Return the first COUNT pieces of a collected result, a size that a kernel gives."""
+    sizes = call.builder.sizes
+    (found,) = call.builder.apply("Slice", [value, sizes([0]), sizes([count]), sizes([0])], outputs=(tensor,))
+    assert found is not None
+    return found
+
+
 def repeated(
     call: Occurrence,
     body: Body,
@@ -159,8 +182,10 @@ def repeated(
     scanned: Sequence[tuple[Value, bool]] = (),
     collected: Sequence[bool] = (),
     length: int = 0,
-) -> tuple[list[Value], list[Value]]:
-    """Append a loop; return the states behind it, in the order of the model's, and the collected results.
+    is_whole: bool = True,
+    most: int = MOST_ITERATIONS,
+) -> tuple[list[Value], list[Value], Value | None]:
+    """Append a loop; return the states behind it, in the order of the model's, the collected results, and, where it counts, the iterations.
 
     Args:
         call: the node.
@@ -171,9 +196,11 @@ def repeated(
         scanned: what each iteration reads a piece of, and whether from its end.
         collected: of each result that grows, whether at its front.
         length: how long these are.
+        is_whole: whether they are what the model calls its scan outputs; else a part of each is.
+        most: iterations after which it is an error to go on.
     """
     if not body.states and not collected:
-        return [body.kept[place] for place in sorted(body.kept)], []
+        return [body.kept[place] for place in sorted(body.kept)], [], None
     attrs = LoopAttrs(
         body=body.graph,
         states=len(body.states),
@@ -182,15 +209,16 @@ def repeated(
         trips=trips,
         is_conditional=body.is_conditional,
         length=length,
-        most=MOST_ITERATIONS,
+        most=most,
     )
     if isinstance(trips, int) and trips > MOST_ITERATIONS and not body.is_conditional:
         raise call.error(f"has {trips} iterations; at most {MOST_ITERATIONS} are possible")
     names = [None if place is None else call.tensor_name(place) for place in body.changing]
-    names += [call.tensor_name(body.count + number) for number in range(len(collected))]
+    names += [call.tensor_name(body.count + number) if is_whole else None for number in range(len(collected))]
     results = held(call, "nautilus::Loop", [count, start, *body.states, *(value for value, _ in scanned), *body.outside], attrs, names)
     states: dict[int, Value] = dict(body.kept)
     for place, value in zip(body.changing, results, strict=False):
         if place is not None:
             states[place] = value
-    return [states[place] for place in sorted(states)], results[len(body.states) :]
+    number = next((value for place, value in zip(body.changing, results, strict=False) if place is None), None)
+    return [states[place] for place in sorted(states)], results[len(body.states) :], number

@@ -97,7 +97,7 @@ def _held(call: Occurrence, run: _Run) -> list[Value] | None:
     if not is_symbolic(run.steps) and run.steps <= MOST_UNROLLED and run.steps * len(found.graph.nodes) <= MOST_UNROLLED_NODES:
         return None
     axes = [_axis(call, axis, len(type_.static) + 1, "scan_output_axes") for axis, type_ in zip(run.output_axes, found.pieces, strict=True)]
-    states, collected = repeated(
+    states, collected, _ = repeated(
         call,
         found,
         trips=run.steps,

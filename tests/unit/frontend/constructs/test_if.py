@@ -7,8 +7,9 @@ import pytest
 
 from nautilus_cli.frontend.constructs import if_
 from nautilus_cli.ir.control import bodies
-from tests.unit.frontend.constructs.held import drawn, hold, refused
-from tests.unit.frontend.models import ops
+from nautilus_cli.ir.dims import upper
+from tests.unit.frontend.constructs.held import drawn, hold, parsed, refused
+from tests.unit.frontend.models import imported, ops
 
 X = drawn(2, 3)
 
@@ -70,8 +71,19 @@ def test_index_of_the_other_branch_may_be_out_of_range() -> None:
 
 def test_shapes_that_differ() -> None:
     text = choice("(float[2,3] o) { o = Exp(x) }", "(float[k,3] p) { p = Concat <axis: int = 0> (x, x) }", outputs="float[k,3] y")
+    graph = imported(parsed(text)).graph
+    ((_, y),) = graph.outputs
+    assert str(y.type) == "f32[y.count, 3]"
+    assert upper(y.type.static[0]) == 4
+    assert [name for name, _ in graph.counts] == ["y.count"]
+
+
+@pytest.mark.parametrize("other", ["(int64[2,3] p) { p = Cast <to: int = 7> (x) }", "(float[6] p) { p = Reshape(x, flat) }"])
+def test_types_that_differ(other: str) -> None:
+    text = choice("(float[2,3] o) { o = Exp(x) }", other).replace("shared = ", "flat = Constant <value_ints = [6]> () shared = ")
     found = refused(text)
-    assert "result 0 is f32[2, 3] in one case and f32[4, 3] in the other; one type and shape is required" in found
+    assert "in one case and" in found
+    assert "one element type and rank is required" in found
     assert "--bind NAME=VALUE" in found
 
 
