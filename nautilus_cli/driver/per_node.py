@@ -23,8 +23,10 @@ from nautilus_cli.driver.held_choice import HeldChoice, held_target
 from nautilus_cli.driver.options import Progress, VerifyOptions
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.kernels.base import Choose
+from nautilus_cli.lowering.plan import SIZES_NOTE
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
 from nautilus_cli.passes.expose import expose
@@ -71,7 +73,8 @@ def per_node(
     )
     groups = bench.compare(fused)
     notes = []
-    if {group.kernel for group in groups} - {""} != {kernel["symbol"] for kernel in held["kernels"]}:
+    launched = {launch["kernel"] for launch in held["launches"] if launch["note"] != SIZES_NOTE}
+    if {group.kernel for group in groups} - {""} != {held["kernels"][number]["symbol"] for number in launched}:
         notes.append(
             f"the library was compiled by Nautilus {library.info.version}, which chose other kernels; compared were those of today."
         )
@@ -152,7 +155,7 @@ class _Bench:
                 kernel=kernels.get(number, ""),
                 operators=tuple(node.op for node in group.nodes),
                 nodes=tuple(dict.fromkeys(name for node in group.nodes for name in node.origin)),
-                comparisons={names[v]: comparisons[names[v]] for v in group.outputs if names[v] in comparisons},
+                comparisons={names[v]: comparisons[names[v]] for v in group.outputs if names.get(v) in comparisons},
             )
             for number, group in enumerate(fused.groups)
         )
@@ -191,7 +194,7 @@ class _Bench:
                 self.progress("running", 0, 1)
                 found = library({name: drawn.array for name, drawn in self.inputs.items()})
         launched = [number for number, group in enumerate(exposed.groups) if _stores_something(group)]
-        numbers = (launch.kernel for launch in planned.launches)
+        numbers = (launch.kernel for launch in planned.launches if launch.note != SIZES_NOTE)
         return (
             {group: symbols[number] for group, number in zip(launched, numbers, strict=True)},
             {name: _in_onnx_order(found[name], value) for name, value in exposed.graph.outputs},
@@ -199,7 +202,7 @@ class _Bench:
 
 
 def _stores_something(group: Group) -> bool:
-    return any(value.type.elements for value in group.outputs)
+    return not all(same(value.type.elements, 0) for value in group.outputs)
 
 
 def _in_onnx_order(array: np.ndarray, value: Value) -> np.ndarray:

@@ -18,6 +18,10 @@ ALIGNMENT_BYTES = 256
 """Alignment of buffers and weights: a full set of 32-byte sectors for eight lanes, and what cuMemAlloc guarantees."""
 
 
+SIZES_NOTE = "sizes"
+"""What a launch is that only works out sizes: it is no group's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """Memory that an input and an output have in common, in which the output is the input and some rows more.

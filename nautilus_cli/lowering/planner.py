@@ -41,7 +41,7 @@ from nautilus_cli.lowering.counts import CountTable
 from nautilus_cli.lowering.intervals import Serving, servings
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
-from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
+from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, SIZES_NOTE, Alternative, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
 from nautilus_cli.lowering.ranges import NO_POINTS
 from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
@@ -315,7 +315,7 @@ def _origin(group: Group) -> tuple[str, ...]:
 def _note(group: Group) -> str:
     """Say why a kernel that computes no node is there."""
     if not group.nodes:
-        return "sizes"
+        return SIZES_NOTE
     moves_only = all(is_movement(node) or node.op == COPY.name for node in group.nodes)
     return "copy" if group.kind == "pointwise" and moves_only else ""
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError
+from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.verifier import describe
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Operator
+
+T = TypeVar("T")
 
 
 def evaluate(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -25,21 +29,38 @@ def evaluate(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[str, np.nda
     """
     last_reader = {value: number for number, node in enumerate(graph.nodes) for value in node.operands()}
     kept = graph.output_values()
-    arrays = _bound(graph, inputs)
+    arrays, counts = _bound(graph, inputs), _Counts(graph)
     for number, node in enumerate(graph.nodes):
-        arrays.update(_results(node, arrays))
+        arrays.update(_results(node, arrays, counts))
         for value in {*node.operands(), *node.results()}:
             if value not in kept and last_reader.get(value, number) == number:
                 arrays.pop(value, None)
-    return {name: _read(value, arrays) for name, value in graph.outputs}
+    return {name: _read(value, arrays, counts) for name, value in graph.outputs}
 
 
 def evaluate_all(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[Value, np.ndarray]:
     """Return the contents of every input and computed value of GRAPH; arguments and errors as those of `evaluate`."""
-    arrays = _bound(graph, inputs)
+    arrays, counts = _bound(graph, inputs), _Counts(graph)
     for node in graph.nodes:
-        arrays.update(_results(node, arrays))
+        arrays.update(_results(node, arrays, counts))
     return arrays
+
+
+class _Counts:
+    """The counts of a graph as far as they are known: those of nodes that were evaluated."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._names = {value: name for name, value in graph.counts}
+        self._sizes: dict[str, int] = {}
+
+    def learn(self, value: Value, array: np.ndarray) -> None:
+        """Note what a node gives."""
+        if value in self._names:
+            self._sizes[self._names[value]] = int(array)
+
+    def bound(self, tree: T) -> T:
+        """Return attributes, or a shape, with numbers in place of counts."""
+        return bind(tree, self._sizes) if self._sizes else tree
 
 
 def evaluate_operator(operator: Operator, attrs: object, arrays: Sequence[np.ndarray | None], outputs: int) -> tuple[np.ndarray, ...]:
@@ -61,23 +82,30 @@ def _bound(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[Value, np.nda
     return arrays
 
 
-def _results(node: Node, arrays: Mapping[Value, np.ndarray]) -> dict[Value, np.ndarray]:
+def _results(node: Node, arrays: Mapping[Value, np.ndarray], counts: _Counts) -> dict[Value, np.ndarray]:
     """Evaluate one node and hold its results against their types."""
     known = operators()
     if node.op not in known:
         raise InternalError(f"operator {node.op!r} is not in the registry", where=describe(node))
-    operands = [None if v is None else _read(v, arrays) for v in node.inputs]
-    results = evaluate_operator(known[node.op], node.attrs, operands, len(node.outputs))
+    operands = [None if v is None else _read(v, arrays, counts) for v in node.inputs]
+    results = evaluate_operator(known[node.op], counts.bound(node.attrs), operands, len(node.outputs))
+    for value, array in zip(node.outputs, results, strict=False):
+        if value is not None:
+            counts.learn(value, array)
     found = {}
     for value, array in zip(node.outputs, results, strict=False):
         if value is None:
             continue
-        if array.dtype != value.type.dtype.numpy or array.shape != value.type.static:
+        if array.dtype != value.type.dtype.numpy or array.shape != counts.bound(value.type.static):
             raise InternalError(f"evaluates to {array.dtype}{list(array.shape)}, its type is {value.type}", where=describe(node))
         found[value] = array
     return found
 
 
-def _read(value: Value, arrays: Mapping[Value, np.ndarray]) -> np.ndarray:
+def _read(value: Value, arrays: Mapping[Value, np.ndarray], counts: _Counts) -> np.ndarray:
     """Return the contents of a value."""
-    return arrays[value] if value.constant is None else value.constant
+    if value.constant is not None:
+        return value.constant
+    if value.contents is None:
+        return arrays[value]
+    return np.array(counts.bound(tuple(value.contents.reshape(-1))), value.type.dtype.numpy).reshape(value.contents.shape)

@@ -213,3 +213,33 @@ def test_detector(batch: int, boxes: int, tmp_path: Path) -> None:
         feeds.append({"raw": values.astype(np.float32)})
     truths = hold(s.model(), feeds, tmp_path)
     assert 0 in {len(truth[name]) for truth in truths for name in truth}
+
+
+def test_open_dimension(tmp_path: Path) -> None:
+    """Counts of inputs whose sizes are open too."""
+    s = Network()
+    x = s.input("x", np.float32, "n", 9)
+    places = s.node("NonZero", s.node("Greater", x, s.constant(0, np.float32)))
+    found = s.node("GatherND", x, s.node("Transpose", places, perm=[1, 0]))
+    s.node("ReduceSum", s.node("Mul", found, found), s.constant([0]))
+    s.node("Compress", x, s.node("Greater", s.node("ReduceSum", x, s.constant([1]), keepdims=0), s.constant(0, np.float32)), axis=0)
+    s.nodes_of("Unique", s.node("Floor", x), outputs=2, sorted=1)
+    random = np.random.default_rng(4)
+    feeds = [
+        {"x": (random.standard_normal((n, 9)) + shift).astype(np.float32)} for n, shift in ((1, -9), (64, 0), (13, 9), (1, 1), (47, -1))
+    ]
+    hold(s.model(), feeds, tmp_path, {"n": DimRange(1, 64)})
+
+
+def test_open_detector(tmp_path: Path) -> None:
+    """Suppression of open batches of an open number of boxes."""
+    s = Network()
+    operands = [s.input("boxes", np.float32, "batch", "boxes", 4), s.input("scores", np.float32, "batch", 3, "boxes")]
+    kept = s.node("NonMaxSuppression", *operands, s.constant([15]), s.constant([0.4], np.float32), s.constant([0.2], np.float32))
+    s.node("GatherND", operands[0], s.node("Gather", kept, s.constant([0, 2]), axis=1))
+    random = np.random.default_rng(6)
+    feeds = []
+    for batch, boxes in ((1, 1), (4, 70), (2, 33), (3, 12)):
+        scores = random.random((batch, 3, boxes)).astype(np.float32)
+        feeds.append({"boxes": corners(random, batch, boxes), "scores": scores})
+    hold(s.model(), feeds, tmp_path, {"batch": DimRange(1, 4), "boxes": DimRange(1, 70)})

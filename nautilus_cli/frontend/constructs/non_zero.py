@@ -16,8 +16,8 @@ from nautilus_cli.frontend.constructs.selection import required_to_hold
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import row_major
 from nautilus_cli.ir.types import BOOL, I64
-from nautilus_cli.ops.numbers import number
 from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import cast, reshape
 
@@ -69,11 +69,11 @@ def coordinates(call: Occurrence, flat: Value, shape: tuple[int, ...]) -> Value:
     builder, (count,) = call.builder, flat.type.static
     if not shape:  # no coordinate; how many there are is all there is to say
         return builder.node("Slice", [reshape(builder, flat, (1, count)), builder.sizes([0]), builder.sizes([0]), builder.sizes([0])])
-    rows = []
-    for axis, extent in enumerate(shape):
-        row = builder.node("Div", [flat, number(builder, prod(shape[axis + 1 :]), I64)]) if axis + 1 < len(shape) else flat
-        rows.append(reshape(builder, builder.node("Mod", [row, number(builder, extent, I64)]) if axis else row, (1, count)))
-    (found,) = builder.apply("Concat", rows, outputs=(call.tensor_name(0),), axis=0)
+    rows = reshape(builder, flat, (1, count))
+    if len(shape) > 1:
+        strides, extents = (reshape(builder, builder.sizes(sizes), (len(shape), 1)) for sizes in (row_major(shape), shape))
+        rows = builder.node("Mod", [builder.node("Div", [rows, strides]), extents])
+    (found,) = builder.apply("Identity", [rows], outputs=(call.tensor_name(0),))
     assert found is not None
     return found
 
