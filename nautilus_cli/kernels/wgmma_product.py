@@ -30,7 +30,19 @@ _SPLIT_OVERHEAD_REGISTERS = 40
 _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 _MOST_TILES = 2**31 - 1
 _MOST_STAGES = 16
-_SWITCHES = ("ping_pong", "stores_boxes")
+_SUM_BYTES = 4
+_SWITCHES = ("ping_pong", "slices_depth", "stores_boxes")
+_WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these share the work
+    (64, 1, ""),
+    (128, 1, ""),
+    (128, 2, ""),
+    (256, 2, ""),
+    (192, 3, ""),
+    (64, 2, "ping_pong"),
+    (128, 2, "ping_pong"),
+    (64, 2, "slices_depth"),
+    (128, 2, "slices_depth"),
+)
 _TILES_N = (16, 32, 64, 96, 128, 160, 192, 208, 224, 256)
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 180 schedules of 16-bit products on an H200, to 12 % (rms).
@@ -62,9 +74,11 @@ class Schedule:
         tile_n: columns of the result that a block computes at once.
         consumers: warpgroups that multiply, 1 to 3; one more brings the tiles.
         ping_pong: whether each consumer has a tile of its own and they take turns; else they share the rows of one.
+        slices_depth: whether consumers share out the depth of a tile, not its rows; their sums are added in order at the end.
         stages: tiles of 128 bytes of depth in shared memory.
         cluster_m: blocks, side by side along m, that share the tiles of B.
         cluster_n: blocks, side by side along n, that share the tiles of A.
+        cluster_k: blocks that share out the depth of one tile; their sums are added in order at the end.
         group_m: rows of clusters' tiles that are run down before they move on along n.
         vector_c: neighbouring results that the epilogue takes at once.
         stores_boxes: whether results leave through shared memory, as boxes of 64 rows of 128 bytes that bulk copies take.
@@ -76,9 +90,11 @@ class Schedule:
     tile_n: int
     consumers: int
     ping_pong: bool = False
+    slices_depth: bool = False
     stages: int = 4
     cluster_m: int = 1
     cluster_n: int = 1
+    cluster_k: int = 1
     group_m: int = 1
     vector_c: int = 1
     stores_boxes: bool = False
@@ -93,12 +109,17 @@ class Schedule:
     @property
     def cluster(self) -> int:
         """Blocks of a cluster."""
-        return self.cluster_m * self.cluster_n
+        return self.cluster_m * self.cluster_n * self.cluster_k
 
     @property
     def rows(self) -> int:
         """Rows of a tile that one consumer multiplies."""
-        return self.tile_m if self.ping_pong else self.tile_m // self.consumers
+        return self.tile_m if self.ping_pong or self.slices_depth else self.tile_m // self.consumers
+
+    @property
+    def parts(self) -> int:
+        """Parts of a tile's depth whose sums are added at the end."""
+        return self.cluster_k * (self.consumers if self.slices_depth else 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +197,9 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"{s.consumers} consumers; at most 3 are written")
     elif s.ping_pong and s.consumers < 2:
         reasons.append("one consumer cannot take turns")
-    if not s.ping_pong and s.tile_m % (WARPGROUP_ROWS * s.consumers):
+    if s.slices_depth and (s.ping_pong or s.consumers < 2):
+        reasons.append("consumers that take turns, or one alone, do not share out the depth")
+    if s.rows < s.tile_m and s.tile_m % (WARPGROUP_ROWS * s.consumers):
         reasons.append(f"tile_m of {s.tile_m} is no multiple of {WARPGROUP_ROWS} rows for each of {s.consumers} consumers")
     elif s.tile_m % WARPGROUP_ROWS or s.tile_m > MOST_BOX:
         reasons.append(f"tile_m of {s.tile_m}; multiples of {WARPGROUP_ROWS} up to {MOST_BOX} are written")
@@ -184,6 +207,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"tile_n of {s.tile_n}; multiples of 8 up to {MOST_BOX} are written")
     if s.cluster_m > 1 and s.cluster_n > 1:
         reasons.append("a cluster shares one operand, not both")
+    elif s.cluster_k > 1 and s.cluster_m * s.cluster_n > 1:
+        reasons.append("a cluster shares operands or the depth, not both")
     elif s.cluster > 8:
         reasons.append(f"{s.cluster} blocks in a cluster; at most 8 are possible")
     wide = ROW_BYTES // problem.element_bytes
@@ -191,6 +216,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         part = 8 if k_last else wide
         if tile % (share * part):
             reasons.append(f"tile_{name} of {tile} is no multiple of {part} for each of {share} blocks")
+    if s.parts > 1:
+        reasons += _part_violations(problem, s)
     if s.blocks % s.cluster:
         reasons.append(f"{s.blocks} blocks are no whole clusters of {s.cluster}")
     if s.vector_c not in (1, 2, 4, 8) or s.tile_n % (8 * max(1, s.vector_c // 2)):
@@ -230,6 +257,32 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
     return tuple(reasons)
 
 
+def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
+    """Yield why the depth cannot be shared out so."""
+    s = schedule
+    steps = ceil(problem.k * problem.element_bytes / ROW_BYTES)
+    if problem.terms == 3:
+        yield "the depth of floats as two numbers is not shared out"
+    if s.stores_boxes:
+        yield "parts of the depth do not store boxes"
+    if s.blocks != cluster_tiles(problem, s) * s.cluster:
+        yield f"{s.blocks} blocks; parts of the depth are of one tile each, {cluster_tiles(problem, s) * s.cluster} in all"
+    if (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:
+        yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
+    if s.parts * s.rows * s.tile_n * _SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
+        yield "the sums do not fit where the ring is"
+    if s.tile_n % _share_columns(s):
+        yield f"tile_n of {s.tile_n} is no whole shares of {_share_columns(s)} columns"
+
+
+def _share_columns(schedule: Schedule) -> int:
+    """Return how many columns each part finishes, of those that do; as kernels/wgmma_parts.cuh has it."""
+    s = schedule
+    together = 8 * max(1, s.vector_c // 2)
+    shares = max(1, min(s.parts, s.tile_n // together))
+    return s.tile_n // shares if s.tile_n % shares == 0 and s.tile_n // shares % together == 0 else s.tile_n + 1
+
+
 def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
     """Return the choices of each searched field; their product is the search space."""
     return {
@@ -237,8 +290,10 @@ def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
         "tile_n": tuple(t for t in _TILES_N if t < 2 * max(16, problem.n)),
         "consumers": (1, 2, 3),
         "ping_pong": (0, 1),
+        "slices_depth": (0, 1),
         "cluster_m": (1, 2, 4),
         "cluster_n": (1, 2, 4),
+        "cluster_k": (1, 2, 4, 8),
         "stores_boxes": (0, 1) if problem.result_bytes else (0,),
         "group_m": (1, 4, 8, 16),
     }
@@ -262,10 +317,12 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     wide = ROW_BYTES // problem.element_bytes
     stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
     vector = 8
-    while vector > 1 and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2))):
+    # What each part of the depth finishes takes a vector's columns.
+    while vector > 1 and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
         vector //= 2
+    all_blocks = cluster_tiles(problem, s) * s.cluster
     resident = target.multiprocessors * s.residents // s.cluster * s.cluster
-    return replace(s, stages=stages, vector_c=vector, blocks=max(s.cluster, min(resident, cluster_tiles(problem, s) * s.cluster)))
+    return replace(s, stages=stages, vector_c=vector, blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)))
 
 
 def staying(schedule: Schedule, target: Target) -> Schedule:
@@ -288,27 +345,34 @@ def choose(problem: WgmmaProduct, target: Target) -> Schedule:
 
 
 def _candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
-    """Yield schedules that are worth an estimate."""
-    clusters = ((1, 1),) if target.is_emulated else ((1, 1), (2, 1), (1, 2))
+    """Yield schedules that are worth an estimate, legal or not."""
+    for schedule in _tilings(problem):
+        tiles = cluster_tiles(problem, schedule)
+        if schedule.slices_depth and tiles > target.multiprocessors:
+            continue
+        yield completed(problem, schedule, target)
+        if target.is_emulated:
+            continue
+        if not schedule.slices_depth:
+            yield completed(problem, replace(schedule, cluster_m=2), target)
+            yield completed(problem, replace(schedule, cluster_n=2), target)
+        if not schedule.ping_pong:
+            for cluster_k in (2, 4, 8):
+                if tiles * cluster_k < 2 * target.multiprocessors:
+                    yield completed(problem, replace(schedule, cluster_k=cluster_k), target)
+
+
+def _tilings(problem: WgmmaProduct) -> Iterator[Schedule]:
+    """Yield ways to share out the results among warpgroups."""
     wide = ROW_BYTES // problem.element_bytes
-    for tile_m, consumers, ping_pong in ((64, 1, False), (128, 1, False), (128, 2, False), (256, 2, False), (64, 2, True), (128, 2, True)):
-        if tile_m >= 2 * max(64, problem.m):
+    for tile_m, consumers, switch in _WARPGROUPS:
+        if tile_m >= 2 * max(64, problem.m) or (problem.terms == 3 and switch):
             continue
         for tile_n in _TILES_N:
-            if tile_n >= 2 * max(16, problem.n) or (not problem.b_k_last and tile_n % wide):
-                continue
-            for cluster_m, cluster_n in clusters:
-                for group_m in (8, 16):
-                    s = Schedule(
-                        tile_m=tile_m,
-                        tile_n=tile_n,
-                        consumers=consumers,
-                        ping_pong=ping_pong,
-                        cluster_m=cluster_m,
-                        cluster_n=cluster_n,
-                        group_m=max(1, group_m // cluster_m),
-                    )
-                    yield completed(problem, s, target)
+            if tile_n < 2 * max(16, problem.n) and (problem.b_k_last or tile_n % wide == 0):
+                group_m = 8 if problem.m > 8 * tile_m else 1
+                schedule = Schedule(tile_m=tile_m, tile_n=tile_n, consumers=consumers, group_m=group_m)
+                yield replace(schedule, **{switch: True}) if switch else schedule
 
 
 def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
@@ -324,9 +388,11 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
         problem.terms * _TENSOR_SLOWDOWN * bands * 4 * max(s.tile_n / 2, (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE)
     )
     traffic = ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE
-    steps = ceil(problem.k / depth)
+    steps = ceil(ceil(problem.k / depth) / s.cluster_k)
     resident = min(s.residents, max(1, s.blocks // target.multiprocessors))
     step = max(soft_max(tensor, traffic, _HIDING) * resident, _STEP_LATENCY / s.stages)
+    if s.slices_depth:
+        step = max(soft_max(tensor, traffic, _HIDING), _STEP_LATENCY / s.stages)
     readers = 1 if s.ping_pong else s.consumers
     finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / (_FINISHED_PER_CYCLE * sqrt(s.vector_c))
     tiles = ceil(cluster_tiles(problem, s) / (s.blocks // s.cluster))
@@ -334,6 +400,8 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
         cycles = tiles * max(steps * step, (steps * step + finish) / s.consumers) + finish
     else:
         cycles = tiles * (steps * step + finish)
+    if s.parts > 1:
+        cycles += _CLUSTER_CYCLES / 2 + 2 * s.rows * s.tile_n * _SUM_BYTES / _SHARED_BYTES_PER_CYCLE
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
     start = _START_CYCLES + (_CLUSTER_CYCLES if s.cluster > 1 else 0)
     return start / _CYCLES_PER_US + soft_max(cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)

@@ -31,6 +31,7 @@ ERRORS = {"fp16": 2e-3, "bf16": 1.2e-2, "fp32": 1e-5, "tf32": 2e-3, "3xtf32": 1e
 """Greatest norm of the error over that of the result."""
 
 _MAX_DYNAMIC_SHARED_BYTES = 8
+_CLUSTER_DIMENSION = 4
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 _PROMOTION_256_BYTES = 3
 
@@ -74,6 +75,24 @@ class Cuda:
         self.call("cuModuleGetFunction", ctypes.byref(function), module, job.symbol.encode())
         self.call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, job.geometry.smem_bytes)
         return function
+
+    def clusters(self, job: Job, function: ctypes.c_void_p) -> int | None:
+        """Return how many clusters are resident at once; None for blocks without one."""
+        size = getattr(job.schedule, "cluster", getattr(job.schedule, "cluster_k", 1))
+        if size == 1:
+            return None
+        attribute = LaunchAttribute(id=_CLUSTER_DIMENSION)
+        attribute.value[0], attribute.value[1], attribute.value[2] = size, 1, 1
+        config = LaunchConfig(
+            grid=job.geometry.grid,
+            block=(job.geometry.threads, 1, 1),
+            shared_bytes=job.geometry.smem_bytes,
+            attributes=ctypes.pointer(attribute),
+            attribute_count=1,
+        )
+        found = ctypes.c_int()
+        self.call("cuOccupancyMaxActiveClusters", ctypes.byref(found), function, ctypes.byref(config))
+        return found.value
 
     def block(self, job: Job, pointers: Sequence[int]) -> ctypes.Array[ctypes.c_char]:
         """Return a job's argument block."""
@@ -203,6 +222,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
         }
         rows.append(row)
         function = cuda.function(job)
+        row["clusters"] = cuda.clusters(job, function)
         blocks = [cuda.block(job, operands.pointers(job.product, copy)) for copy in range(copies)]
         operands.c[copies - 1].fill_(float("nan"))
         cuda.launch(job, function, blocks[copies - 1], is_dependent=False)

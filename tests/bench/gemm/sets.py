@@ -184,12 +184,17 @@ def epilogues() -> Wanted:
                 yield wgmma(p, f"{epilogue} {_label(fields)}", **fields)
 
 
-_EPILOGUE_FIELDS: tuple[dict[str, Any], ...] = (
+def _direct_and_boxed(*each: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    return tuple({**fields, "stores_boxes": boxed} for fields in each for boxed in (False, True))
+
+
+_EPILOGUE_FIELDS = _direct_and_boxed(
     {"tile_m": 128, "tile_n": 256, "consumers": 2, "cluster_m": 2, "group_m": 8},
+    {"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8},
     {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8},
     {"tile_m": 64, "tile_n": 256, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8},
 )
-_SMALL_EPILOGUE_FIELDS: tuple[dict[str, Any], ...] = (
+_SMALL_EPILOGUE_FIELDS = _direct_and_boxed(
     {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8},
     {"tile_m": 128, "tile_n": 64, "consumers": 1, "group_m": 8},
     {"tile_m": 64, "tile_n": 128, "consumers": 1, "group_m": 8},
@@ -201,14 +206,28 @@ def table() -> Wanted:
     for p, count in _TABLE:
         yield from _spread(p, count)
         if p.m >= 2048:
-            for fields in (*_EPILOGUE_FIELDS, {**_EPILOGUE_FIELDS[0], "tile_n": 192}, {**_EPILOGUE_FIELDS[1], "cluster_m": 1}):
+            for fields in (*_EPILOGUE_FIELDS, {**_EPILOGUE_FIELDS[4], "cluster_m": 1}, {**_EPILOGUE_FIELDS[5], "cluster_m": 1}):
                 yield wgmma(p, _label(fields), **fields)
+        elif p.m < 1024:
+            yield from _shared_out(p)
+
+
+def _shared_out(product: Product) -> Wanted:
+    """Yield products of few tiles with an operand or the depth shared out."""
+    shares: tuple[dict[str, Any], ...] = ({}, {"cluster_n": 2}, {"cluster_k": 2}, {"cluster_k": 3}, {"cluster_k": 4}, {"cluster_k": 6})
+    for tile_n in (32, 64, 96, 128):
+        tiles = -(-product.m // 64) * -(-product.n // tile_n)
+        for share in shares:
+            for switch in ({"consumers": 1}, {"consumers": 2, "slices_depth": True}):
+                fields = {"tile_m": 64, "tile_n": tile_n, **switch, **share}
+                if tiles * share.get("cluster_k", 1) <= 150 and tiles * share.get("cluster_k", 1) >= 40:
+                    yield wgmma(product, _label(fields), **fields)
 
 
 _TABLE: tuple[tuple[Product, int], ...] = (
     *((Product(m=m, n=n, k=k, dtype=dtype), 10 if m > 2048 else 14) for dtype in ("fp16", "bf16") for m, n, k in LARGE),
-    *((Product(m=m, n=n, k=k), 16) for m, n, k in SMALL),
-    *((Product(m=m, n=4096, k=4096), 20) for m in (16, 64)),
+    *((Product(m=m, n=n, k=k), 12) for m, n, k in SMALL),
+    *((Product(m=m, n=4096, k=4096), 16) for m in (16, 64)),
     *((Product(m=4096, n=n, k=k, dtype="tf32"), 8) for n, k in ((4096, 4096), (3072, 768))),
 )
 
@@ -221,8 +240,7 @@ def _spread(product: Product, count: int) -> Wanted:
         if kind == "gemm_mma" and product.m > 512:
             continue
         problem = request(product, kind, sm_90a).problem
-        schedules = module.schedules(problem.product, sm_90a) if kind == "gemm_wgmma" else module._candidates(problem.product, sm_90a)
-        for schedule in schedules:
+        for schedule in module._candidates(problem.product, sm_90a):
             if not family(kind).violations(problem, schedule, sm_90a):
                 found.append((module.gpu_us(problem.product, schedule, sm_90a), kind, schedule))
     found.sort(key=lambda item: item[0])
@@ -276,11 +294,23 @@ def single() -> Wanted:
     for m, n, k in ((4096, 4096, 4096), (1024, 1024, 1024), (512, 3072, 768)):
         yield Product(m=m, n=n, k=k, dtype="fp32"), "ffma", "gemm", None
         p = Product(m=m, n=n, k=k, dtype="3xtf32")
+        for fields in _SPLIT_FIELDS:
+            yield wgmma(p, _label(fields), **fields)
         yield p, "3xtf32 chosen", "gemm_mma", None
         yield mma(p, "3xtf32 128x128x16", tile_m=128, tile_n=128, tile_k=16, warp_m=64, warp_n=32, stages=4, group_m=8)
         yield mma(p, "3xtf32 64x64x32", tile_m=64, tile_n=64, tile_k=32, warp_m=32, warp_n=32, stages=4, group_m=8)
         p = Product(m=m, n=n, k=k, dtype="tf32")
         yield p, "tf32 chosen", "gemm_wgmma", None
+
+
+_SPLIT_FIELDS = (
+    *_direct_and_boxed({"tile_m": 128, "tile_n": 128, "consumers": 2, "cluster_m": 2, "group_m": 8}),
+    {"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8},
+    {"tile_m": 128, "tile_n": 96, "consumers": 2, "cluster_m": 2, "group_m": 8},
+    {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8},
+    {"tile_m": 64, "tile_n": 128, "consumers": 1, "group_m": 8},
+    {"tile_m": 64, "tile_n": 96, "consumers": 1, "group_m": 8},
+)
 
 
 def variants() -> Wanted:

@@ -31,6 +31,8 @@ SCHEDULES = {
     "boxes": Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, group_m=2, stores_boxes=True, blocks=3),
     "boxes-turns": Schedule(tile_m=64, tile_n=192, consumers=2, ping_pong=True, stages=3, stores_boxes=True, blocks=2),
     "boxes-bands": Schedule(tile_m=128, tile_n=64, consumers=1, stages=3, stores_boxes=True, blocks=2),
+    "slices": Schedule(tile_m=64, tile_n=64, consumers=2, slices_depth=True, stages=3, blocks=1),
+    "three-slices": Schedule(tile_m=128, tile_n=48, consumers=3, slices_depth=True, stages=4, blocks=1),
     "odd": Schedule(tile_m=64, tile_n=40, consumers=3, ping_pong=True, stages=5, blocks=1),
 }
 """By name; k is last where a tile's width asks for that."""
@@ -64,16 +66,17 @@ def product_case(
     request = KernelRequest(
         family="gemm_wgmma",
         problem=problem,
-        schedule=with_vectors(problem, schedule),
+        schedule=fitted(problem, schedule),
         functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
         pointers=len(buffers),
     )
     return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
 
 
-def with_vectors(problem: Problem, schedule: Schedule) -> Schedule:
-    """Return the schedule with the widest vectors."""
-    return replace(schedule, vector_c=completed(problem.product, schedule, target("emulated")).vector_c)
+def fitted(problem: Problem, schedule: Schedule) -> Schedule:
+    """Return the schedule with the widest vectors, and a block for each tile where parts of the depth need that."""
+    whole = completed(problem.product, schedule, target("emulated"))
+    return replace(schedule, vector_c=whole.vector_c, blocks=whole.blocks if schedule.parts > 1 else schedule.blocks)
 
 
 def plain(

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_ca0316c3cf3f9d5d_ {
+namespace gemm_wgmma_d0f32e3e181528a7_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -22,9 +22,11 @@ struct Schedule {
   static constexpr int kTileN = 128;
   static constexpr int kConsumers = 2;
   static constexpr bool kPingPong = false;
+  static constexpr bool kSlicesDepth = false;
   static constexpr int kStages = 3;
   static constexpr int kClusterM = 1;
   static constexpr int kClusterN = 1;
+  static constexpr int kClusterK = 1;
   static constexpr int kGroupM = 2;
   static constexpr int kVectorC = 8;
   static constexpr bool kStoresBoxes = false;
@@ -148,12 +150,12 @@ struct Epilogue {
 
 using Arguments = nautilus::MappedArguments<kernels::Warpgroups<Schedule>::kMaps, 6, 0>;
 constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_ca0316c3cf3f9d5d_
+}  // namespace gemm_wgmma_d0f32e3e181528a7_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_ca0316c3cf3f9d5d_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_ca0316c3cf3f9d5d_::kThreads, gemm_wgmma_ca0316c3cf3f9d5d_::Schedule::kResidents)
-gemm_wgmma_ca0316c3cf3f9d5d(const NAUTILUS_GRID_CONSTANT gemm_wgmma_ca0316c3cf3f9d5d_::Arguments arguments) {
-  using namespace gemm_wgmma_ca0316c3cf3f9d5d_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_d0f32e3e181528a7_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_d0f32e3e181528a7_::kThreads, gemm_wgmma_d0f32e3e181528a7_::Schedule::kResidents)
+gemm_wgmma_d0f32e3e181528a7(const NAUTILUS_GRID_CONSTANT gemm_wgmma_d0f32e3e181528a7_::Arguments arguments) {
+  using namespace gemm_wgmma_d0f32e3e181528a7_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_ca0316c3cf3f9d5d)
+NAUTILUS_EXPORT(gemm_wgmma_d0f32e3e181528a7)

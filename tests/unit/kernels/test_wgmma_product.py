@@ -86,6 +86,36 @@ def test_boxes_are_stored_where_the_result_has_them() -> None:
     assert "no whole boxes" in FAMILY.violations(stored, replace(boxed, tile_n=96), target("sm_90a"))[0]
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({}, None),
+        ({"cluster_k": 1, "blocks": 24}, None),
+        ({"consumers": 1}, "one alone"),
+        ({"ping_pong": True}, "consumers that take turns"),
+        ({"cluster_n": 2}, "operands or the depth"),
+        ({"blocks": 48}, "96 in all"),
+        ({"cluster_k": 7, "blocks": 168}, None),
+        ({"cluster_k": 8, "tile_n": 8, "vector_c": 1, "blocks": 1536}, None),
+        ({"stores_boxes": True}, "do not store boxes"),
+        ({"vector_c": 8}, None),
+        ({"tile_n": 80, "blocks": 80}, "whole shares"),
+        ({"stages": 2, "tile_n": 128, "blocks": 48}, "do not fit where the ring is"),
+    ],
+)
+def test_the_depth_is_shared_out(changes: dict[str, int], reason: str | None) -> None:
+    small = replace(problem(128, 768, 3072), result_bytes=2)
+    schedule = Schedule(tile_m=64, tile_n=64, consumers=2, slices_depth=True, stages=6, cluster_k=4, vector_c=2, blocks=96)
+    found = FAMILY.violations(small, replace(schedule, **changes), target("sm_90a"))
+    assert any(reason in text for text in found) if reason else found == (), found
+
+
+def test_no_part_of_the_depth_is_empty() -> None:
+    schedule = Schedule(tile_m=64, tile_n=64, consumers=1, stages=4, cluster_k=4, vector_c=2, blocks=4)
+    assert "5 steps of depth are none for some of 4 blocks" in FAMILY.violations(problem(64, 64, 320), schedule, target("sm_90a"))
+    assert FAMILY.violations(problem(64, 64, 400), schedule, target("sm_90a")) == ()
+
+
 def test_columns_that_lie_together_come_in_whole_boxes() -> None:
     found = FAMILY.violations(problem(512, 512, 512, lasts=(True, False)), replace(SCHEDULE, tile_n=96, cluster_m=1), target("sm_90a"))
     assert found == ("tile_n of 96 is no multiple of 64 for each of 1 blocks",)

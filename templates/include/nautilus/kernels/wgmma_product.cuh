@@ -1,8 +1,9 @@
 // The main loop of matrix products on tensor cores by wgmma: one thread brings tiles into a ring of stages in shared memory, warpgroups
 // multiply them, sums in registers. Blocks stay and walk over tiles of the result.
 //
-// Consumers share the rows of a tile; or, in ping-pong, each takes a tile of its own in turn and finishes it while the next one multiplies.
-// Blocks of a cluster lie side by side along m, or along n, and bring the tiles that they share to each other.
+// Consumers share the rows of a tile, or its depth; or, in ping-pong, each takes a tile of its own in turn and finishes it while the next one
+// multiplies. Blocks of a cluster lie side by side along m, or along n, and bring the tiles that they share to each other; or they share out
+// the depth of one tile.
 #pragma once
 
 #include <nautilus/core/dims.cuh>
@@ -10,6 +11,7 @@
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/wgmma.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
+#include <nautilus/kernels/wgmma_parts.cuh>
 #include <nautilus/kernels/wgmma_result.cuh>
 #include <nautilus/kernels/wgmma_split.cuh>
 
@@ -19,18 +21,22 @@ namespace nautilus::kernels {
 template <class Schedule>
 struct Warpgroups {
   static constexpr int kThreads = (Schedule::kConsumers + 1) * kWarpgroupThreads;
-  static constexpr int kCluster = Schedule::kClusterM * Schedule::kClusterN;
-  static constexpr int kRows = Schedule::kPingPong ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
+  static constexpr int kSharing = Schedule::kClusterM * Schedule::kClusterN;  // blocks that bring tiles to each other
+  static constexpr int kCluster = kSharing * Schedule::kClusterK;
+  static constexpr int kParts = DepthParts<Schedule>::kParts;
+  static constexpr bool kHasOwnRows = !Schedule::kPingPong && !Schedule::kSlicesDepth;  // each consumer
+  static constexpr int kRows = !kHasOwnRows ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
   static constexpr int kBands = kRows / kWarpgroupRows;
   static constexpr int kMaps = Schedule::kStoresBoxes ? 3 : 2;
   static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
-  static constexpr int kReaders = Schedule::kPingPong ? 1 : Schedule::kConsumers;  // of a stage
+  static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
   // Registers of a thread: what the block has is shared out anew, in multiples of 8.
   static constexpr int kProducerRegisters = Schedule::kConsumers == 3 ? 32 : 40;
   static constexpr int kAllRegisters = 512 / Schedule::kResidents;  // of four threads, one from each warpgroup there could be
   static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
   static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
   static_assert(kBands * kWarpgroupRows == kRows, "a consumer has whole steps of 64 rows");
+  static_assert(kParts == 1 || (kSharing == 1 && !Schedule::kPingPong && !Schedule::kStoresBoxes), "parts of the depth meet otherwise");
 };
 
 // Which stage of the ring, and the parity of the phase in which it is used.
@@ -101,26 +107,34 @@ struct Ring {
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
       device::mbarrier_init(full + i, 1);
-      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kCluster);
+      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
     }
     device::mbarrier_init_fence();
   }
   // Of each warp that has read a stage.
   NAUTILUS_DEVICE void release(int stage) const {
-    constexpr int kCluster = Warpgroups<Schedule>::kCluster;
+    constexpr int kSharing = Warpgroups<Schedule>::kSharing;
     const int lane = device::lane_index();
-    if constexpr (kCluster == 1) {
+    if constexpr (kSharing == 1) {
       if (lane == 0) device::mbarrier_arrive(empty + stage);
     } else {
-      if (lane < kCluster) device::mbarrier_arrive_at(empty + stage, lane);
+      if (lane < kSharing) device::mbarrier_arrive_at(empty + stage, lane);
     }
   }
 };
 
-// The sums of one tile: a group of products is in flight while the next stage is waited for.
-template <class OperandA, class OperandB, class T, int kBands, int kSums, class Ring>
+// The sums of one tile, of every kStep-th stage: a group of products is in flight while the next stage is waited for.
+template <class OperandA, class OperandB, class T, int kStep = 1, int kBands, int kSums, class Ring>
 NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &ring, typename Ring::Place &place, int first_row, int tiles) {
   constexpr int kSteps = OperandA::kDepth / OperandA::kStepDepth;
+  if (kStep > 1 && tiles <= 0) {
+    NAUTILUS_UNROLL
+    for (int band = 0; band < kBands; ++band) {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kSums; ++i) sums[band][i] = 0.0f;
+    }
+    return;
+  }
   int last = 0;
   for (int tile = 0; tile < tiles; ++tile) {
     device::mbarrier_wait(ring.full + place.stage, place.parity);
@@ -143,7 +157,11 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       ring.release(last);
     }
     last = place.stage;
-    place.advance();
+    if constexpr (kStep == 1) {
+      place.advance();
+    } else {
+      place.advance(kStep);
+    }
   }
   device::wgmma_wait<0>();
   NAUTILUS_UNROLL
@@ -157,13 +175,17 @@ template <class Schedule, class T, int kTerms, bool kBIsConstant, class OperandA
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule>;
   constexpr int kCluster = Groups::kCluster;
-  static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && !Schedule::kPingPong), "floats, of which consumers share a tile");
+  static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && Groups::kHasOwnRows && Groups::kParts == 1),
+                "floats, of which consumers share the rows of a tile");
   const Ring<Schedule, kTerms, OperandA, OperandB> ring;
   const int thread = device::thread_index().x, group = thread / kWarpgroupThreads;
   const int block = device::block_index().x, rank = block % kCluster;
   const int clusters = device::grid_extent().x / kCluster;
-  const int first_m = rank % Schedule::kClusterM * Schedule::kTileM, first_n = rank / Schedule::kClusterM * Schedule::kTileN;
-  const int tiles = ceil_divide(depth, OperandA::kDepth);
+  const int beside = Schedule::kClusterK > 1 ? 0 : rank;
+  const int first_m = beside % Schedule::kClusterM * Schedule::kTileM, first_n = beside / Schedule::kClusterM * Schedule::kTileN;
+  const int all_tiles = ceil_divide(depth, OperandA::kDepth), share = ceil_divide(all_tiles, Schedule::kClusterK);
+  const int first_tile = Schedule::kClusterK > 1 ? rank * share : 0;
+  const int tiles = least(share, all_tiles - first_tile);  // of depth, of this block
   if (thread == 0) {
     device::tensor_map_prefetch(arguments.maps[0]);
     device::tensor_map_prefetch(arguments.maps[1]);
@@ -179,13 +201,13 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     device::release_registers<Groups::kProducerRegisters>();
     if (thread == 0) {
       const auto load_a = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, tile * OperandA::kDepth, ring.a(stage), ring.full + stage,
-                       rank / Schedule::kClusterM, (1 << kCluster) - 1);
+        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, ring.a(stage),
+                       ring.full + stage, beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
       const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
         device::mbarrier_arrive_expect(ring.full + stage, ring.kStageBytes);
-        OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, tile * OperandB::kDepth, ring.b(stage), ring.full + stage,
-                       rank % Schedule::kClusterM, (1 << kCluster) - 1);
+        OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
+                       ring.full + stage, beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
       int early = 0;  // tiles of B that are on their way before those of A
       if constexpr (kBIsConstant) {
@@ -209,11 +231,12 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       device::dependency_trigger();
     }
     device::warp_barrier();
+    if constexpr (Schedule::kClusterK > 1) device::cluster_barrier();  // as in finish_parts
   } else {
     device::acquire_registers<Groups::kConsumerRegisters>();
     device::dependency_wait();
     const int consumer = group - 1;
-    const int first_row = Schedule::kPingPong ? 0 : consumer * Groups::kRows;
+    const int first_row = Groups::kHasOwnRows ? consumer * Groups::kRows : 0;
     float sums[Groups::kBands][Schedule::kTileN / 2];
     ResultBoxes boxes{ring.results + consumer * ResultBoxes::kBytes, 1 + Schedule::kConsumers + consumer};
     const auto finish = [&](const typename TileWalk<Schedule>::Place &at, float(&all)[Groups::kBands][Schedule::kTileN / 2]) {
@@ -239,6 +262,15 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         place.advance((Schedule::kConsumers - 1) * tiles);
         finish(at, sums);
       }
+    } else if constexpr (Groups::kParts > 1) {
+      // One tile a cluster: sums meet where the ring is.
+      constexpr int kSlices = DepthParts<Schedule>::kSlices;
+      const auto at = walk.place(block / kCluster);
+      const int slice = kSlices > 1 ? consumer : 0;
+      place.advance(slice);
+      multiply_tile<OperandA, OperandB, T, kSlices>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices));
+      finish_parts<Schedule>(arguments, sink_of(at.batch), reinterpret_cast<float *>(ring.stages), kSlices > 1 ? 0 : consumer, slice,
+                             first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, 1);
     } else if constexpr (kTerms == 3) {
       Rests<OperandA, OperandB> rests{ring.rests};
       for (int number = block / kCluster; number < walk.count; number += clusters) {
