@@ -1,6 +1,7 @@
 """The textual form of a graph: what `print_graph` writes, `parse_graph` reads back.
 
     graph {
+      dim 'batch' = 1..64
       input 'x' = %x : f32[1, 3, 224, 224]
       constant %w1 : f32[64, 3, 7, 7] = 3f7a90cc51d2e8b4
       %0 = Conv(%x, %w1, _) {strides=[2, 2], pads=[3, 3, 3, 3]} : f32[1, 64, 112, 112]   # 'conv1'
@@ -9,8 +10,10 @@
     }
 
 A value is called by the ONNX tensor it equals (quoted where that is not a plain word), or by a number where it equals none; `~2` tells
-values of one tensor apart. `_` is an operand or result left out. Attributes that have their default are not written. A constant is its
-type and a hash of its bytes; whoever parses supplies the contents in a table by that hash.
+values of one tensor apart. `_` is an operand or result left out. A dimension that is open to the run (here one is, though no shape has it)
+stands in shapes as an expression of the names in lines of `dim`, see `dims_text`; `sizes %2 : i64[2] = [batch, 4]` is a small tensor whose
+contents are known so. Attributes that have their default are not written. A constant is its type and a hash of its bytes; whoever parses
+supplies the contents in a table by that hash.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ from hashlib import sha256
 import numpy as np
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Symbolic
+from nautilus_cli.ir.dims import Symbol, Symbolic, symbols
+from nautilus_cli.ir.dims_text import in_order, parse_size, parse_symbol, size_text, symbol_text
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, DType, Shape, Sym, TensorType, dtype_of
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./:-]*")
@@ -58,12 +63,19 @@ def print_graph(graph: Graph) -> str:
     """Return GRAPH as text; equal graphs give equal text."""
     names = _value_names(graph)
     lines = ["graph {"]
+    lines += [f"  dim {symbol_text(symbol)}" for symbol in in_order(_symbols(graph))]
     lines += [f"  input {name!r} = {names[value]} : {_typed(value)}" for name, value in graph.inputs]
     for value in _values(graph):
         if value.constant is not None:
             lines.append(f"  constant {names[value]} : {_typed(value)} = {constant_key(value.constant)}")
+        elif value.contents is not None:
+            sizes = ", ".join(size_text(size) for size in value.contents.reshape(-1))
+            lines.append(f"  sizes {names[value]} : {_typed(value)} = [{sizes}]")
     lines += [f"  {print_node(node, names)}" for node in graph.nodes]
     lines += [f"  output {name!r} = {names[value]}" for name, value in graph.outputs]
+    lines += [f"  text {name!r}" for name in sorted(graph.texts)]
+    lines += [f"  count {name!r} = {names[value]}" for name, value in graph.counts]
+    lines += [f"  require {r.text!r} : {r.low}..{r.high} = {size_text(r.value)}" for r in graph.requirements]
     return "\n".join([*lines, "}", ""])
 
 
@@ -90,13 +102,17 @@ def parse_graph(text: str, attributes: Mapping[str, type], constants: Mapping[st
     """
     inputs: list[tuple[str, Value]] = []
     outputs: list[tuple[str, Value]] = []
+    texts: list[str] = []
+    counts: list[tuple[str, Value]] = []
+    requirements: list[Requirement] = []
     nodes: list[Node] = []
     values: dict[str, Value] = {}
+    dims: dict[str, Symbol] = {}
     lines = [line.strip() for line in text.strip().split("\n")]
     if not lines or lines[0] != "graph {" or lines[-1] != "}":
         raise InternalError("the text of a graph starts with 'graph {' and ends with '}'")
     for number, line in enumerate(lines[1:-1], start=2):
-        reader = _Reader(line, f"line {number}", values, attributes, constants)
+        reader = _Reader(line, f"line {number}", values, attributes, constants, dims)
         match reader.peek():
             case "":
                 continue
@@ -106,10 +122,32 @@ def parse_graph(text: str, attributes: Mapping[str, type], constants: Mapping[st
                 reader.constant()
             case "output":
                 outputs.append(reader.output())
+            case "text":
+                texts.append(reader.text_port())
+            case "dim":
+                reader.dimension()
+            case "sizes":
+                reader.sizes()
+            case "count":
+                counts.append(reader.port("count"))
+            case "require":
+                requirements.append(reader.requirement())
             case _:
                 nodes.append(reader.node())
         reader.finish()
-    return Graph(tuple(inputs), tuple(outputs), tuple(nodes))
+    return Graph(tuple(inputs), tuple(outputs), tuple(nodes), frozenset(texts), tuple(requirements), tuple(counts))
+
+
+def _symbols(graph: Graph) -> Iterator[Symbol]:
+    """Yield the open dimensions that the graph speaks of, as often as it does."""
+    for value in _values(graph):
+        for dim in (*value.type.shape, *(() if value.contents is None else value.contents.reshape(-1))):
+            yield from symbols(dim)
+    for node in graph.nodes:
+        for _, attribute in _written_attributes(node.attrs):
+            yield from symbols(attribute)
+    for requirement in graph.requirements:
+        yield from symbols(requirement.value)
 
 
 def _values(graph: Graph) -> Iterator[Value]:
@@ -121,7 +159,7 @@ def _values(graph: Graph) -> Iterator[Value]:
         for node in graph.nodes:
             yield from node.operands()
             yield from node.results()
-        for _, value in graph.outputs:
+        for _, value in (*graph.outputs, *graph.counts):
             yield value
 
     yield from dict.fromkeys(appearances())
@@ -144,7 +182,7 @@ def _value_names(graph: Graph) -> dict[Value, str]:
 
 def _typed(value: Value) -> str:
     """Return type and, where it is not ONNX order, dimension order."""
-    dims = ", ".join(_symbol(d.name) if isinstance(d, Sym) else str(d) for d in value.type.shape)
+    dims = ", ".join(_symbol(d.name) if isinstance(d, Sym) else size_text(d) for d in value.type.shape)
     order = "" if value.order is None else f" order={list(value.order)}"
     return f"{value.type.dtype}[{dims}]{order}"
 
@@ -186,7 +224,7 @@ def _literal(value: object) -> str:
         case int() | str():
             return repr(value)
         case Symbolic():
-            return _symbol(str(value))
+            return f"size({size_text(value)!r})"
         case Graph():
             return " ".join(line.strip() for line in print_graph(value).splitlines())
     raise InternalError(f"an attribute of type {type(value).__name__} has no textual form")
@@ -211,6 +249,7 @@ class _Reader:
         values: the values defined so far by printed name; definitions add to it.
         attributes: attribute dataclasses by operator.
         constants: contents by key.
+        dims: the open dimensions so far by name; definitions add to it.
         position: of the next token.
     """
 
@@ -219,6 +258,7 @@ class _Reader:
     values: dict[str, Value]
     attributes: Mapping[str, type]
     constants: Mapping[str, np.ndarray]
+    dims: dict[str, Symbol]
     position: int = 0
 
     def input(self) -> tuple[str, Value]:
@@ -242,13 +282,48 @@ class _Reader:
 
     def output(self) -> tuple[str, Value]:
         """Read `output 'y' = %y`."""
-        self.expect("output")
+        return self.port("output")
+
+    def port(self, kind: str) -> tuple[str, Value]:
+        """Read `output 'y' = %y` or `count 'n' = %n`."""
+        self.expect(kind)
         name = self.string()
         self.expect("=")
         value = self.operand()
         if value is None:
-            raise self.error("an output is left out")
+            raise self.error(f"{'an' if kind == 'output' else 'a'} {kind} is left out")
         return name, value
+
+    def dimension(self) -> None:
+        """Read `dim 'batch' = 1..64`."""
+        self.expect("dim")
+        symbol = parse_symbol(self.rest(), self.dims)
+        self.dims[symbol.name] = symbol
+
+    def sizes(self) -> None:
+        """Read `sizes %2 : i64[2] = [batch, 4]`."""
+        self.expect("sizes")
+        printed, tensor = self.name()
+        self.expect(":")
+        type_, order = self.typed()
+        self.expect("=")
+        self.expect("[")
+        found = np.empty(len(pieces := self.pieces()), dtype=object)
+        found[:] = [parse_size(piece, self.dims) for piece in pieces]
+        self.values[printed] = Value(type_, tensor, order, contents=found.reshape(type_.static))
+
+    def requirement(self) -> Requirement:
+        """Read `require 'what' : 0..4 = n - 1`."""
+        self.expect("require")
+        text = self.string()
+        self.expect(":")
+        bounds = parse_symbol(f"'' = {self.until('=')}", self.dims)
+        return Requirement(value=parse_size(self.rest(), self.dims), low=bounds.low, high=bounds.high, text=text)
+
+    def text_port(self) -> str:
+        """Read `text 'x'`: an input or output of this name is strings."""
+        self.expect("text")
+        return self.string()
 
     def node(self) -> Node:
         """Read `%a, _ = Op(%x, _) {field=value} : type, _   # 'origin'`."""
@@ -301,16 +376,41 @@ class _Reader:
         if dtype not in DTYPES:
             raise self.error(f"{dtype!r} is not an element type")
         self.expect("[")
-        shape: list[int | Sym] = []
-        while not self.take("]"):
-            kind, text = self.next()
-            shape.append(int(text) if kind == "number" else Sym(_unquote(text) if kind == "string" else text))
-            self.take(",")
+        shape = [self.dim(piece) for piece in self.pieces()]
         order = None
         if self.take("order"):
             self.expect("=")
             order = self.literal()
         return TensorType(DTYPES[dtype], typing.cast(Shape, tuple(shape))), typing.cast("tuple[int, ...] | None", order)
+
+    def dim(self, text: str) -> int | Sym:
+        """Return a dimension: a number, an expression, or a name that stands for none yet."""
+        match = _TOKEN.fullmatch(text)
+        name = _unquote(text) if match and match["string"] else text
+        if name not in self.dims and (name != text or _PLAIN.fullmatch(text)):
+            return Sym(name)
+        return parse_size(text, self.dims)
+
+    def pieces(self) -> list[str]:
+        """Take what stands up to the closing bracket, in pieces between commas outside of brackets and quotes."""
+        found, depth, start = [], 0, self.position
+        while True:
+            kind, text = self.next()
+            if kind == "mark" and (text in ",]" and depth == 0):
+                piece = self.text[start : self.position - 1].strip()
+                found += [piece] if piece or text == "," else []
+                start = self.position
+                if text == "]":
+                    return found
+            elif kind == "mark":
+                depth += (text in "([") - (text in ")]")
+
+    def until(self, mark: str) -> str:
+        """Take what stands before a mark, and the mark."""
+        start = self.position
+        while self.next()[1] != mark:
+            continue
+        return self.text[start : self.position - len(mark)]
 
     def name(self) -> tuple[str, str | None]:
         """Read a value's printed name; return it and the tensor it stands for."""
@@ -368,6 +468,11 @@ class _Reader:
                 items.append(self.literal())
                 self.take(",")
             return tuple(items)
+        if text == "size":
+            self.expect("(")
+            size = parse_size(self.string(), self.dims)
+            self.expect(")")
+            return size
         if text == "array":
             self.expect("(")
             key = self.string()

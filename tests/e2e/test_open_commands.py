@@ -8,8 +8,14 @@ from pathlib import Path
 import onnx
 import pytest
 
+from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.text import constants_by_key, parse_graph, print_graph
+from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.verifier import verify_graph
+from nautilus_cli.passes import pipeline
 from tests.e2e.commands import Caller
-from tests.e2e.decoders import decoder
+from tests.e2e.decoders import DIMS, decoder
 from tests.e2e.networks import perceptron, saved
 
 RANGE = ("--dim", "batch=1..40@16")
@@ -52,6 +58,20 @@ def test_a_model_is_looked_into(nautilus: Caller, model: Path) -> None:
     assert "m=batch" in data["kernels"][0]["problem"]
     assert "launch 0: gemm" in nautilus("inspect", model, *EMULATED, *RANGE, "--explain", "first").done().out
     assert "leaves open" in nautilus("inspect", model, *EMULATED).refused(3)
+
+
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_the_text_of_a_model_parses_back(has_mask: bool, tmp_path: Path) -> None:
+    """Of a decoder, before and after the passes, with its caches in place: shapes that nodes compute, and attributes that are sizes."""
+    path = saved(decoder(has_mask=has_mask), tmp_path / "decoder.onnx")
+    graph = load(path, dims={**DIMS, "total": DimRange(1, 26)} if has_mask else DIMS).graph
+    attributes = {name: operator.attributes for name, operator in operators().items()}
+    for each in (graph, pipeline.simplify(graph, inplace_cache=True)):
+        text = print_graph(each)
+        parsed = parse_graph(text, attributes, constants_by_key(each))
+        assert print_graph(parsed) == text
+        verify_graph(parsed)
+    assert "{axis=2, position=size('past')}" in text and "dim 'past' = 0..20" in text
 
 
 def test_a_model_is_checked(nautilus: Caller, model: Path) -> None:

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.dims import same, symbol
 from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.text import constant_key, constants_by_key, parse_graph, print_graph
-from nautilus_cli.ir.types import BF16, DTYPES, F16, I64, Sym, TensorType
+from nautilus_cli.ir.types import BF16, DTYPES, F16, F32, I64, Sym, TensorType
 from tests.unit.ir.graphs import ATTRIBUTES, Attrs, constant, node, value
 
 HEAD = "graph {\n  input 'x' = %x : f32[4]\n"
@@ -115,6 +117,30 @@ def test_unbound_dimension_with_an_odd_name_parses_back() -> None:
     x = Value(TensorType(I64, (Sym("batch"), Sym("past length + 1"), 3)), tensor="x")
     parsed = round_trip(Graph((("x", x),), (("x", x),), ()))
     assert parsed.inputs[0][1].type == x.type
+
+
+def test_open_dimensions_parse_back() -> None:
+    batch, length = symbol("batch", 1, 64), symbol("x[1]", 8, 512, 8)
+    x = Value(TensorType(F32, (batch, length, Sym("free"), 3)), tensor="x")
+    shape = Value(TensorType(I64, (2,)), contents=np.array([batch, length // 3 + 1], dtype=object))
+    y = Value(TensorType(F32, (batch, length // 3 + 1)))
+    kept = Value(TensorType(I64, ()))
+    graph = Graph(
+        (("x", x),),
+        (("y", y),),
+        (node("Op", (x, shape), y, axis=batch), node("Op", (y,), kept)),
+        requirements=(Requirement(value=length - batch, low=0, high=500, text="node 'n'"),),
+        counts=(("kept", kept),),
+    )
+    parsed = round_trip(graph)
+    assert same(parsed.inputs[0][1].type.shape, x.type.shape)
+    (first, _) = parsed.nodes
+    assert same(first.attrs.axis, batch)  # type: ignore[attr-defined]
+    contents = first.inputs[1]
+    assert contents is not None and contents.contents is not None and contents.type == shape.type
+    assert same(tuple(contents.contents), tuple(shape.contents))  # type: ignore[arg-type]
+    assert same(parsed.requirements[0].value, length - batch) and parsed.requirements[0].text == "node 'n'"
+    assert parsed.counts[0][1] is parsed.nodes[1].outputs[0]
 
 
 def test_values_of_one_tensor_are_told_apart() -> None:
