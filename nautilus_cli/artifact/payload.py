@@ -24,10 +24,10 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Launch, Plan, Port
-from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Repeat, Step, Word, all_steps
+from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Refuse, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 7
+PAYLOAD_VERSION = 8
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
@@ -57,7 +57,7 @@ MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 MAP_RANK = 5
 NONE = 0xFFFFFFFF
 """In place of a word: there is none. Source: PAYLOAD_NONE of templates/host/payload.h."""
-_LAUNCHES, _COPY, _IF, _LOOP = range(4)
+_LAUNCHES, _COPY, _REFUSE, _IF, _LOOP = range(5)
 _DEPENDENT = 1
 """LAUNCH_DEPENDENT of templates/host/payload.h: every kernel waits for the one before it by itself."""
 
@@ -251,6 +251,8 @@ class _Tables:
                 case Copy():
                     kind = _COPY
                     words = [self.add_word(plan, word) for word in (step.to, step.source, Word(kind="integer", value=step.bytes))]
+                case Refuse():
+                    kind, name = _REFUSE, step.message
                 case Choice():
                     kind, name, words[0], branches = _IF, step.name, self.add_word(plan, step.condition), step.branches
                 case Repeat():

@@ -52,7 +52,14 @@ OWN_DOMAIN = "nautilus::"
 """Operators that only passes make; a model cannot ask for one."""
 
 
-def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
+def import_graph(
+    model: ModelProto,
+    inputs: Inputs,
+    external: ExternalData,
+    weights: Mapping[int, np.ndarray],
+    size_bytes: int,
+    notes: list[str] | None = None,
+) -> Graph:
     """Return the graph of a model with static shapes; constants are folded and functions inlined.
 
     Args:
@@ -61,11 +68,16 @@ def import_graph(model: ModelProto, inputs: Inputs, external: ExternalData, weig
         external: the files beside it.
         weights: raw data that was taken out of the model, by the initializer's index.
         size_bytes: how large model and external data are on disk; folding may make twice that, and a little more.
+        notes: sentences for the user are put here.
 
     Raises:
         ModelError: the model is invalid, or uses what is not supported; names the node.
     """
-    return Importer(model, external, size_bytes).run(model.graph, inputs, weights)
+    importer = Importer(model, external, size_bytes)
+    graph = importer.run(model.graph, inputs, weights)
+    if notes is not None:
+        notes += importer.notes
+    return graph
 
 
 class Importer:
@@ -75,9 +87,13 @@ class Importer:
         model: the model.
         external: the files beside it.
         size_bytes: as `import_graph` takes it.
+
+    Attributes:
+        notes: sentences for the user.
     """
 
     def __init__(self, model: ModelProto, external: ExternalData, size_bytes: int) -> None:
+        self.notes: list[str] = []
         self._known = {key: operator for key, operator in operators().items() if not key.startswith(OWN_DOMAIN)}
         self._builder = GraphBuilder(fold_bytes=DEFAULT_FOLD_BYTES + 2 * size_bytes)
         self._external = external
@@ -131,6 +147,11 @@ class Importer:
     def builder(self) -> GraphBuilder:
         """Where nodes go."""
         return self._builder
+
+    def note(self, text: str) -> None:
+        """Tell the user what the library will not do, though it is compiled."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     @contextmanager
     def apart(self) -> Iterator[GraphBuilder]:

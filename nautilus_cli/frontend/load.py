@@ -94,10 +94,17 @@ def load(
     )
 
 
-def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int) -> Graph:
+def imported(
+    model: ModelProto,
+    inputs: Inputs,
+    external: ExternalData,
+    weights: Mapping[int, np.ndarray],
+    size_bytes: int,
+    notes: list[str] | None = None,
+) -> Graph:
     """Import the graph; where inputs decide shapes that the model declares, with what the declarations say of those inputs."""
     try:
-        return import_graph(model, inputs, external, weights, size_bytes)
+        return import_graph(model, inputs, external, weights, size_bytes, notes)
     except RangeError:
         raise
     except ModelError as error:
@@ -116,7 +123,7 @@ def imported(model: ModelProto, inputs: Inputs, external: ExternalData, weights:
                         raise
                     known = narrower
             found = solved(types, model.graph, known)
-            graph = import_graph(model, replace(inputs, known=found), external, weights, size_bytes) if found else None
+            graph = import_graph(model, replace(inputs, known=found), external, weights, size_bytes, notes) if found else None
         except ModelError:
             raise error from None
         if graph is None or any(map(is_symbolic, (dim for _, value in graph.outputs for dim in value.type.shape))):
@@ -132,8 +139,10 @@ def _with_equal_dims(
     """Import the graph; open dimensions that an operator needs equal become one. Return the inputs, the graph, and what was assumed."""
     notes = list(inputs.notes)
     while True:
+        told: list[str] = []
         try:
-            return inputs, imported(model, inputs, external, weights, size_bytes), tuple(notes)
+            graph = imported(model, inputs, external, weights, size_bytes, told)
+            return inputs, graph, (*notes, *told)
         except (UnknownContentsError, RangeError) as refusal:
             known = with_elements(inputs, refusal) if isinstance(refusal, UnknownContentsError) else with_ranges(inputs, refusal)
             if known is None:

@@ -36,6 +36,10 @@ class Host(Protocol):
         """Import nodes in the given order; their results are then in SCOPE."""
         ...
 
+    def note(self, text: str) -> None:
+        """Tell the user what the library will not do, though it is compiled."""
+        ...
+
     def apart(self) -> AbstractContextManager[GraphBuilder]:
         """Return a context in which nodes go to a builder of their own."""
         ...

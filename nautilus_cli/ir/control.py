@@ -17,11 +17,13 @@ class BranchAttrs:
         then_branch: gives the results where the condition holds.
         else_branch: gives them where it does not.
         types: of the results. A branch may fill the beginning of a vector only.
+        refusals: why a branch cannot be taken; empty for one that can. Of one that cannot, nothing is known, and its graph is empty.
     """
 
     then_branch: Graph
     else_branch: Graph
     types: tuple[TensorType, ...]
+    refusals: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

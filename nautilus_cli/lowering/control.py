@@ -17,7 +17,7 @@ from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import divides, same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Repeat, Step, Word
+from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Refuse, Repeat, Step, Word
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""
@@ -135,7 +135,10 @@ class Walk:
         condition, *operands = node.operands()
         results = _results(node.outputs, node.attrs.types)
         branches: list[list[Unplaced]] = []
-        for body in group.bodies:
+        for body, refusal in zip(group.bodies, node.attrs.refusals, strict=True):
+            if refusal:
+                branches.append([_refusal(refusal)])
+                continue
             given, operands = operands[: len(body.graph.inputs)], operands[len(body.graph.inputs) :]
             self._places.update(zip((value for _, value in body.graph.inputs), given, strict=True))
             self._places.update(zip((value for _, value in body.graph.outputs), results, strict=True))
@@ -230,6 +233,10 @@ def _is_loop(group: Group) -> bool:
 def _results(outputs: Sequence[Value | None], types: Sequence[TensorType]) -> list[Value]:
     """Return the results of a node, with a value in place of one that nobody reads: it is written all the same."""
     return [Value(type_) if value is None else value for value, type_ in zip(outputs, types, strict=True)]
+
+
+def _refusal(message: str) -> Unplaced:
+    return lambda _: Refuse(message=message)
 
 
 def _copy(to: Place, source: Place, piece: Value) -> Unplaced:

@@ -125,7 +125,18 @@ class Repeat:
     name: str
 
 
-Step = Launches | Copy | Choice | Repeat
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """The end of a run that takes a way for which there is no code.
+
+    Attributes:
+        message: what there is to say about it.
+    """
+
+    message: str
+
+
+Step = Launches | Copy | Choice | Repeat | Refuse
 
 MOST_DEPTH = 32
 """Steps within steps. Source: PAYLOAD_DEPTH of templates/host/payload.h, which bounds the recursion there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nautilus_cli.errors import InternalError
+from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import BranchAttrs, bodies
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import upper
@@ -17,7 +17,9 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     attrs: BranchAttrs = inference.attrs
     inputs = (*attrs.then_branch.inputs, *attrs.else_branch.inputs)
     check_inputs(inference.types[1:], tuple(value.type for _, value in inputs))
-    for graph in bodies(attrs):
+    for graph, refusal in zip(bodies(attrs), attrs.refusals, strict=True):
+        if refusal:
+            continue
         if len(graph.outputs) != len(attrs.types) or not all(map(_fits, (value.type for _, value in graph.outputs), attrs.types)):
             raise InternalError("a branch gives results of other types")
     return attrs.types
@@ -44,6 +46,9 @@ def _evaluate(attrs: BranchAttrs, arrays: tuple[np.ndarray | None, ...], _output
     assert condition is not None
     count = len(attrs.then_branch.inputs)
     graph, given = (attrs.then_branch, operands[:count]) if condition.item() else (attrs.else_branch, operands[count:])
+    refusal = attrs.refusals[0 if condition.item() else 1]
+    if refusal:
+        raise ModelError(refusal)
     found = evaluate_body(graph, given)
     return tuple(
         array if array.shape == type_.shape else _filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)

@@ -17,7 +17,7 @@ from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
-from nautilus_cli.ops.operands import Cut, RangeError, UnknownContentsError, allowed, shortened
+from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, shortened
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
 
@@ -79,6 +79,7 @@ class GraphBuilder:
         self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
         self.requirements: list[Requirement] = []
         self._counts: list[tuple[str, Value]] = []
+        self._around: GraphBuilder | None = None  # of the graph around one that a node is to hold
         self._names: set[str] = set()  # of the counts, those of other builders of the same model included
 
     def input(self, name: str, type_: TensorType, elements: np.ndarray | None = None) -> Value:
@@ -214,8 +215,13 @@ class GraphBuilder:
     def infer(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
         """Return the types of the results, checked for number and size."""
         place = self.place(operator.name)
-        with ErrorPlace(place):
-            types = self._inferred(operator, attrs, inputs, outputs)
+        try:
+            with ErrorPlace(place):
+                types = self._inferred(operator, attrs, inputs, outputs)
+        except ModelError as error:
+            if type(error) is not ModelError:
+                raise
+            raise OperandsError(error.message, where=error.where, hint=error.hint) from error
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
         with ErrorPlace(place):
@@ -246,8 +252,13 @@ class GraphBuilder:
 
     def _inputs_behind(self, value: Value | None) -> tuple[str, ...]:
         """Return the names of the inputs of which VALUE is computed."""
-        producers = {v: node for node in self.nodes for v in node.results()}
-        names = {v: name for name, v in self._inputs}
+        producers: dict[Value, Node] = {}
+        names: dict[Value, str] = {}
+        around: GraphBuilder | None = self
+        while around is not None:
+            producers |= {v: node for node in around.nodes for v in node.results()}
+            names |= {v: name for name, v in around._inputs}
+            around = around._around
         found: dict[str, None] = {}
         waiting, met = [value], {value}
         while waiting:
@@ -293,7 +304,7 @@ class GraphBuilder:
         """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here."""
         inner = GraphBuilder(known=self._known, origin=self.origin, fold_bytes=self._fold_bytes, sources={**self._sources, **self.inputs()})
         inner._fold_work, inner.most_bytes = self._fold_work, self.most_bytes
-        inner._read, inner.requirements, inner._names = self._read, self.requirements, self._names
+        inner._read, inner.requirements, inner._names, inner._around = self._read, self.requirements, self._names, self
         return inner
 
     def spend_as(self, inner: GraphBuilder) -> None:

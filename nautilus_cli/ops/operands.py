@@ -28,6 +28,10 @@ _MOST_QUESTIONS = 256
 """That one node's rules may ask."""
 
 
+class OperandsError(ModelError):
+    """An operator's rules refuse the operands or attributes of a node."""
+
+
 class UnknownContentsError(ModelError):
     """The contents of an operand decide a shape, and are not known.
 

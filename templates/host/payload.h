@@ -12,7 +12,7 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 7
+#define PAYLOAD_VERSION 8
 #define PAYLOAD_TABLES 16
 #define PAYLOAD_MAP_RANK 5
 
@@ -165,7 +165,7 @@ struct payload_check {
 };
 
 /* Steps that a step holds lie behind it. */
-enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_IF, STEP_LOOP, STEP_KINDS };
+enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_REFUSE, STEP_IF, STEP_LOOP, STEP_KINDS };
 
 /* In place of a word: there is none. */
 #define PAYLOAD_NONE UINT32_MAX
@@ -176,7 +176,7 @@ enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_IF, STEP_LOOP, STEP_KIND
 /* Part of a run. Its words are of the table of words, and of no launch. */
 struct payload_step {
   uint32_t kind; /* enum payload_step_kind */
-  uint32_t name; /* string: the node, where it is an If or a Loop */
+  uint32_t name; /* string: the node, where it is an If or a Loop; what there is to say, where a run that gets here is refused */
   uint32_t first, count; /* launches, counted from the variant's first */
   uint32_t held[2];      /* steps behind this one that it holds: of the two branches of an If; of the body of a Loop, and 0 */
   /* A copy: where to, where from, how many bytes. An If: where its condition lies, a byte. A Loop: how many iterations there are, an integer

@@ -130,6 +130,8 @@ static nautilus_status run(nautilus_context *context, cu_stream stream, const st
       TRY(copy(context, stream, context_word(context, step->words[0]), context_word(context, step->words[1]),
                context_word(context, step->words[2])));
       break;
+    case STEP_REFUSE:
+      return error_set(NAUTILUS_INVALID_ARGUMENT, "%s", context->model->payload.strings + step->name);
     case STEP_IF:
       TRY(choose(context, stream, step));
       break;

@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.constructs.held import closed, given_by_a_kernel, held, own
 from nautilus_cli.frontend.constructs.selection import as_flag, described, guard, select
-from nautilus_cli.frontend.entities import Entity
+from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.ir.control import BranchAttrs
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import maximum, same
@@ -18,6 +18,7 @@ from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.beginning import OPERATOR as BEGINNING
 from nautilus_cli.ops.beginning import BeginningAttrs
 from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.operands import OperandsError
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Cast, Movement, Pointwise, Reduction
 from nautilus_cli.ops.wide import reshape
@@ -50,14 +51,20 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 
 def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity | None]:
     """Let the run take a branch; compute both where that is cheap, and where what they give is no tensor."""
-    branches = [_imported(call, name) for name in BRANCHES]
-    tensors = [[value for value in found if isinstance(value, Value)] for _, found in branches]
     count = len(call.node.output)
+    branches = [_imported(call, name) for name in BRANCHES]
+    failures = [found for found in branches if isinstance(found, OperandsError)]
+    if len(failures) == len(BRANCHES):
+        raise failures[0]
+    if failures:
+        return _only(call, condition, branches)
+    imported = [found for found in branches if not isinstance(found, OperandsError)]
+    tensors = [[value for value in found if isinstance(value, Value)] for _, found in imported]
     if any(len(found) < count for found in tensors):
         return _both(call, condition)
     pairs = list(zip(*tensors, strict=True))
     differing = [number for number, (yes, no) in enumerate(pairs) if yes.type != no.type]
-    graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(branches, tensors, strict=True)]
+    graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(imported, tensors, strict=True)]
     if not differing and all(_is_cheap(graph) for graph, _ in graphs) and sum(len(graph.nodes) for graph, _ in graphs) <= CHEAP_NODES:
         return _both(call, condition)
     types = [yes.type for yes, _ in pairs]
@@ -65,13 +72,13 @@ def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity 
     for number, shape in sizes.items():
         bound = maximum(*(ceiling(value.type.elements) for value in pairs[number]))
         types[number] = TensorType(types[number].dtype, (bound,))
-        for (builder, _), found in zip(branches, tensors, strict=True):
+        for (builder, _), found in zip(imported, tensors, strict=True):
             own = found[number]
             found.extend(builder.known(TensorType(I64, ()), np.array(own.type.static[axis], dtype=object)) for axis in shape)
             found[number] = reshape(builder, own, (own.type.elements,))
         types += [TensorType(I64, ()) for _ in shape]
     if differing:
-        graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(branches, tensors, strict=True)]
+        graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(imported, tensors, strict=True)]
     (yes, outside), (no, other) = graphs
     attrs = BranchAttrs(then_branch=yes, else_branch=no, types=tuple(types))
     names = [None if number in differing else call.tensor_name(number) for number in range(count)]
@@ -82,11 +89,41 @@ def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity 
     return found[:count]
 
 
-def _imported(call: Occurrence, name: str) -> tuple[GraphBuilder, Sequence[Entity]]:
-    """Import a branch; return what has its nodes, and what it gives."""
+Imported = tuple[GraphBuilder, Sequence[Entity]]
+
+
+def _imported(call: Occurrence, name: str) -> Imported | OperandsError:
+    """Import a branch; return what has its nodes and what it gives, or why its operators refuse what they are given."""
     count = len(call.node.output)
+    body = call.body(name, 0, count)
     with call.host.apart() as builder:
-        return builder, call.body(name, 0, count).run(call.host, ())[:count]
+        try:
+            return builder, body.run(call.host, ())[:count]
+        except OperandsError as error:
+            return error
+
+
+def _only(call: Occurrence, condition: Value, branches: Sequence[Imported | OperandsError]) -> Sequence[Entity | None]:
+    """Return the results of the one branch that can be, and let a run that takes the other one fail: it is none for these shapes."""
+    graphs = []
+    refusals = []
+    types: tuple[TensorType, ...] = ()
+    read: list[Value] = []
+    for name, found in zip(BRANCHES, branches, strict=True):
+        if isinstance(found, OperandsError):
+            what = f"{call.where} takes its {name}, which cannot be for the shapes that the library was compiled for: {found}"
+            call.host.note(f"A run is an error where {what}")
+            refusals.append(what)
+            graphs.append(Graph((), (), ()))
+            continue
+        builder, given = found
+        results = [as_tensor(value, f"result {number} of its {name}", call.where) for number, value in enumerate(given)]
+        graph, outside = closed(builder, (), _named(results))
+        graphs.append(graph)
+        refusals.append("")
+        types, read = tuple(value.type for _, value in graph.outputs), outside
+    attrs = BranchAttrs(then_branch=graphs[0], else_branch=graphs[1], types=types, refusals=(refusals[0], refusals[1]))
+    return held(call, "nautilus::If", [condition, *read], attrs, [call.tensor_name(number) for number in range(len(types))])
 
 
 def _named(values: Sequence[Value]) -> list[tuple[str, Value]]:
