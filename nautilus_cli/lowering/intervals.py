@@ -184,7 +184,9 @@ class _Search:
 
     def case(self, lowered: Lowered) -> list[tuple[int, Chosen]]:
         """Return kernels with their conditions, the last one without; empty where none that is estimated to be best is legal."""
-        key = next(value for name in self.fields if is_symbolic(value := getattr(lowered.problem, name)))
+        key = next((value for name in self.fields if is_symbolic(value := getattr(lowered.problem, name))), None)
+        if key is None:  # of a range of one multiple: a problem of fixed sizes
+            return [(0, chosen(lowered, self.target, RangedChoice(self.choose, self.points)))]
         ladder = self._ladder(lowered, key)
         if not isinstance(families()[lowered.family], Ranked):
             return self._by_steps(lowered, key, ladder)

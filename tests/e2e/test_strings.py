@@ -14,7 +14,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.frontend.load import NO_SHAPES, load
-from nautilus_cli.ir.ranges import Size
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.runtime.library import Library
 
 WORDS = ["monday", "Tuesday", "ÄPFEL", "straße"]
@@ -42,6 +42,26 @@ def test_case_changes(action: str, tmp_path: Path) -> None:
             wanted = ["".join(found if len(found := convert(c)) == 1 else c for c in word) for word in words]
             assert library(x=np.array(words))["y"].tolist() == wanted
             assert library(x=np.array(words, object))["y"].dtype == object
+
+
+STOP = ["monday", "Straße", "x" * 65, "TUESDAY"]
+
+
+@pytest.mark.parametrize("is_case_sensitive", [0, 1])
+@pytest.mark.parametrize("action", ["UPPER", "NONE"])
+def test_stop_words_leave(action: str, is_case_sensitive: int, tmp_path: Path) -> None:
+    proto = normalizer([1, "n"], [1, "m"], case_change_action=action, is_case_sensitive=is_case_sensitive, stopwords=STOP)
+    with built(proto, tmp_path, {"x": (1, DimRange(1, 9))}) as library:
+        for words in (WORDS, ["monday"], ["a"], ["Monday", "monday", "tuesday", "TUESDAY", ""], ["straße"] * 9, ["monday"] * 9):
+            fold = str if is_case_sensitive else str.lower
+            stop = {fold(word) for word in STOP}
+            kept = [word for word in words if fold(word) not in stop] or [""]
+            wanted = [simple_upper(word) if action == "UPPER" else word for word in kept]
+            assert library(x=np.array([words], object))["y"].tolist() == [wanted]
+
+
+def simple_upper(word: str) -> str:
+    return "".join(found if len(found := c.upper()) == 1 else c for c in word)
 
 
 def test_width_is_the_last_dimension_of_a_shape(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import BOOL, I32, U32
 from nautilus_cli.numerics.letter_case import PAGE, converted, tables
 from nautilus_cli.numerics.strings import code_points
+from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import cast, reshape
 
 _ACTIONS = ("LOWER", "UPPER", "NONE")
@@ -104,7 +105,8 @@ def _without(call: Occurrence, points: Value, compared: Value, words: np.ndarray
     first = call.constant((np.arange(count) == 0).astype(np.int32)) if not is_symbolic(count) else _first(call, is_kept)
     # Where nothing is kept the first string is, with all its code points 0.
     is_stored = cast(call.builder, node("Max", [is_kept, node("Sub", [first, is_any])]), BOOL)
-    return node("Compress", [node("Mul", [points, is_any]), is_stored], axis=0)
+    found = places(call.builder, is_stored, call.size_name(0))
+    return node("Gather", [node("Mul", [points, is_any]), found], axis=0)
 
 
 def _first(call: Occurrence, flags: Value) -> Value:
