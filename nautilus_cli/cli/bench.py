@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from nautilus_cli.cli.bench_product import DTYPES, measure
+from nautilus_cli.cli.bench_product import extents as product_extents
 from nautilus_cli.cli.options import (
     device_option,
     json_option,
-    library_argument,
     percents,
     place_option,
     ranges_option,
@@ -21,7 +22,7 @@ _PERCENTILES = (10.0, 90.0, 99.0)
 
 
 @click.command("bench", short_help="Measure how long a library takes.")
-@library_argument
+@click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so", required=False)
 @click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Samples to take, at least.")
 @click.option("--warmup", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Runs before the first sample.")
 @click.option(
@@ -41,6 +42,10 @@ _PERCENTILES = (10.0, 90.0, 99.0)
 @click.option(
     "--against", type=click.Path(path_type=Path), metavar="MODEL", help="Measure onnxruntime on that model and the same inputs, too."
 )
+@click.option(
+    "--gemm", "extents", type=product_extents, metavar="M,N,K", help="In place of a library: C [M, N] = A [M, K] B, beside cuBLAS."
+)
+@click.option("--dtype", type=click.Choice(DTYPES), default="fp16", show_default=True, help="What --gemm multiplies.")
 @device_option
 @place_option
 @click.option("--export", type=click.Path(path_type=Path), metavar="FILE.json", help="Write the result with every sample there.")
@@ -49,7 +54,7 @@ _PERCENTILES = (10.0, 90.0, 99.0)
 @click.pass_obj
 def command(
     settings: Settings,
-    library: Path,
+    library: Path | None,
     iterations: int,
     warmup: int,
     duration: float,
@@ -61,6 +66,8 @@ def command(
     seed: int,
     ranges: dict[str, tuple[float, float]],
     against: Path | None,
+    extents: tuple[int, int, int] | None,
+    dtype: str,
     device: int,
     place: str,
     export: Path | None,
@@ -70,11 +77,31 @@ def command(
 
     A sample is the time between two events on the GPU around a run; runs shorter than 100 µs are timed several at a time. With
     --include-transfers it is the host's time for copies and run together. An emulated library says nothing about the speed of a GPU.
+
+    With --gemm a matrix product is measured with the schedule that a compilation would take, weights coming from memory, and cuBLAS in
+    turns with it where torch is installed; of the other options only --seed, --device, --emulated, --export and --json count.
     """
+    if (library is None) == (extents is None):
+        raise click.UsageError("Give either LIB.so or --gemm M,N,K.")
     from nautilus_cli import driver
     from nautilus_cli.cli.bench_results import show_bench
     from nautilus_cli.cli.progress import ProgressLine
 
+    if extents is not None:
+        measure(
+            driver.ProductBenchOptions(
+                extents=extents,
+                dtype=dtype,
+                target="emulated" if place == "emulated" else None,
+                device=device or None,
+                seed=seed,
+                export=export,
+            ),
+            settings,
+            as_json,
+        )
+        return
+    assert library is not None
     load = driver.Load(
         iterations=iterations,
         warmup=warmup,

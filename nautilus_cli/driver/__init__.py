@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.library_diagnosis import LibraryDiagnosis, LibraryDiagnosisOptions, diagnose_library
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
     from nautilus_cli.driver.planning import PreviewOptions, preview
+    from nautilus_cli.driver.product_benchmark import ProductBenchOptions, ProductBenchResult, bench_product
     from nautilus_cli.driver.running import RunOptions, RunResult, run
     from nautilus_cli.driver.tuning import TuneResult, tune
     from nautilus_cli.driver.verification import VerifyResult, verify
@@ -41,6 +42,8 @@ __all__ = [
     "LibraryDiagnosisOptions",
     "Load",
     "PreviewOptions",
+    "ProductBenchOptions",
+    "ProductBenchResult",
     "Progress",
     "RunOptions",
     "RunResult",
@@ -49,6 +52,7 @@ __all__ = [
     "VerifyOptions",
     "VerifyResult",
     "bench",
+    "bench_product",
     "cache_info",
     "check",
     "clear_cache",
@@ -73,6 +77,7 @@ _MODULES = {
     "library_diagnosis": ("LibraryDiagnosis", "LibraryDiagnosisOptions", "diagnose_library"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),
     "planning": ("PreviewOptions", "preview"),
+    "product_benchmark": ("ProductBenchOptions", "ProductBenchResult", "bench_product"),
     "running": ("RunOptions", "RunResult", "run"),
     "tuning": ("TuneResult", "tune"),
     "verification": ("VerifyResult", "verify"),

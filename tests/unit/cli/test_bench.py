@@ -119,3 +119,39 @@ def test_what_cannot_be_meant(arguments: list[str], run: Run) -> None:
     done = run("bench", "libm.so", *arguments)
     assert done.code == 2
     assert arguments[0] in done.err
+
+
+def product_result() -> driver.ProductBenchResult:
+    return driver.ProductBenchResult(
+        extents=(128, 768, 3072),
+        dtype="bf16",
+        target="sm_90a",
+        device="NVIDIA H200",
+        is_emulated=False,
+        family="gemm_wgmma",
+        schedule={"tile_m": 64},
+        estimated_us=4.0,
+        launches=100,
+        copies=9,
+        latency_us=5.0,
+        cublas_us=8.0,
+        error=2e-4,
+        notes=("one",),
+    )
+
+
+def test_a_product_in_place_of_a_library(run: Run, answer) -> None:
+    calls = answer("bench_product", product_result())
+    outcome = run("bench", "--gemm", "128,768,3072", "--dtype", "bf16", "--seed", "2", "--emulated")
+    assert outcome.code == 0
+    assert calls == [driver.ProductBenchOptions(extents=(128, 768, 3072), dtype="bf16", target="emulated", seed=2)]
+    for said in ("128 × 768 × 3072, bf16: sm_90a on NVIDIA H200", "gemm_wgmma tile_m=64", "5.00 µs, 120.8", "1.60 times as long", "one"):
+        assert said in outcome.out
+    data = json.loads(run("bench", "--gemm", "128,768,3072", "--json").out)
+    assert data["ratio"] == 1.6 and data["extents"] == [128, 768, 3072]
+
+
+@pytest.mark.parametrize("arguments", [("--gemm", "1,2"), ("--gemm", "1,2,0"), ("--gemm", "a,b,c"), (), ("lib.so", "--gemm", "1,2,3")])
+def test_what_is_no_product_is_refused(run: Run, arguments: tuple[str, ...]) -> None:
+    outcome = run("bench", *arguments)
+    assert outcome.code == 2 and ("M,N,K" in outcome.err)

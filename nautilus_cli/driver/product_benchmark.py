@@ -1,0 +1,237 @@
+"""bench_product(): how long a matrix product takes with the schedule that a compilation would take, and how long cuBLAS does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli import __version__
+from nautilus_cli.artifact import bundle
+from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.codegen.render import render
+from nautilus_cli.driver.benchmark import EMULATED
+from nautilus_cli.driver.cublas import cublas
+from nautilus_cli.driver.options import Progress, silent
+from nautilus_cli.driver.selection import select
+from nautilus_cli.errors import DeviceError, UsageError
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.registry import family
+from nautilus_cli.lowering.lone_product import LoneProduct, rotated, stride
+from nautilus_cli.runtime.library import load as load_library
+from nautilus_cli.runtime.session import Session
+from nautilus_cli.toolchain import host_compiler
+from nautilus_cli.toolchain.builder import build
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.tuning import records
+from nautilus_cli.verify import report
+
+PRODUCT_TYPES: dict[str, tuple[DType, str]] = {
+    "fp16": (F16, "ffma"),
+    "bf16": (BF16, "ffma"),
+    "fp32": (F32, "ffma"),
+    "tf32": (F32, "tf32"),
+    "3xtf32": (F32, "3xtf32"),
+}
+"""Element type, and how floats of 32 bits are multiplied, by the names that --dtype takes."""
+
+_ROTATED_L2 = 2
+"""Copies of B take so many times L2, so that it comes from memory, as weights do."""
+_MOST_COPIES = 64
+_MOST_BYTES = 4 << 30
+_RUN_US = 1500.0
+_CHECKED_ROWS = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductBenchOptions:
+    """Which product to measure, and where.
+
+    Attributes:
+        extents: m, n and k of C [m, n] = A [m, k] Bᵀ.
+        dtype: a key of PRODUCT_TYPES.
+        target: name of the target; None for the device present, else the emulator.
+        device: number of the GPU; None for the first that fits.
+        turns: replays of each contender.
+        seed: of the data.
+        export: .json file for the result; None to keep none.
+    """
+
+    extents: tuple[int, int, int]
+    dtype: str = "fp16"
+    target: str | None = None
+    device: int | None = None
+    turns: int = 15
+    seed: int = 0
+    export: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductBenchResult:
+    """What was measured; times are microseconds of one product.
+
+    Attributes:
+        extents: m, n and k.
+        dtype: as asked for.
+        target: name of the target.
+        device: name of the GPU, or of the emulator.
+        is_emulated: whether it ran on the CPU: the time is then no speed.
+        family: of the kernel.
+        schedule: its fields.
+        estimated_us: by the ranking that chose it; None where the family has none.
+        launches: in one replay.
+        copies: of B, over which these walk.
+        latency_us: median over the replays.
+        cublas_us: the same of cuBLAS; None where it was not measured.
+        error: norm of the difference to float64 over the norm of the result, of some rows.
+        notes: sentences for the user.
+    """
+
+    extents: tuple[int, int, int]
+    dtype: str
+    target: str
+    device: str
+    is_emulated: bool
+    family: str
+    schedule: dict[str, Any]
+    estimated_us: float | None
+    launches: int
+    copies: int
+    latency_us: float
+    cublas_us: float | None
+    error: float
+    notes: tuple[str, ...]
+
+    @property
+    def tflops(self) -> float:
+        """Operations a microsecond, in millions."""
+        m, n, k = self.extents
+        return 2.0 * m * n * k / self.latency_us / 1e6
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as JSON types."""
+        ratio = None if self.cublas_us is None else self.cublas_us / self.latency_us
+        return {**asdict(self), "extents": list(self.extents), "notes": list(self.notes), "tflops": self.tflops, "ratio": ratio}
+
+
+def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> ProductBenchResult:
+    """Measure a matrix product, and cuBLAS in turns with it where torch is there.
+
+    Raises:
+        UsageError: an extent is none, or the operands are beyond 4 GiB.
+        DeviceError: the target cannot run here.
+    """
+    m, n, k = options.extents
+    dtype, fp32_mode = PRODUCT_TYPES[options.dtype]
+    if min(m, n, k) < 1:
+        raise UsageError(f"a product of {m}, {n}, {k}", where="--gemm", hint="Extents are at least 1.")
+    if max(m * k, n * k, m * n) * dtype.bytes > _MOST_BYTES:
+        raise UsageError(f"a product of {m}, {n}, {k} is too large to measure", where="--gemm", hint="An operand may have 4 GiB.")
+    selection = select(options.target, options.device)
+    if not selection.runs_here:
+        raise DeviceError(f"{selection.target.name} cannot be measured here: {selection.notes[0]}", where="--target")
+    target, store = selection.target, Cache.default()
+    product = LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode)
+    request = product.request(target, records.recorded_choice(store, target, gpu=selection.gpu))
+    kind = family(request.family)
+    estimate = kind.estimated_us(request.problem, request.schedule, target) if hasattr(kind, "estimated_us") else None
+    copies, launches = _rotation(product, target.l2_bytes, is_emulated=target.is_emulated)
+    random = np.random.default_rng(options.seed)
+    a = _drawn(random, m * k, dtype)
+    weights = np.tile(_padded(_drawn(random, n * k, dtype), stride(product, n * k)), copies)
+    notes = list(selection.notes)
+    with tempfile.TemporaryDirectory(prefix="nautilus-bench-") as folder:
+        progress("compiling", 0, 1)
+        kernel = render(request)
+        geometry = kind.geometry(request.problem, request.schedule)
+        path = Path(folder) / "libproduct.so"
+        bundle.write(
+            path,
+            host_library=host_compiler.shared_library(store),
+            variants=(
+                Variant(
+                    target=target,
+                    plan=rotated(product, request, geometry, target.name, copies=copies, launches=launches),
+                    symbols=(kernel.symbol,),
+                    images=build([kernel], target, store=store).images,
+                ),
+            ),
+            model_digest=bytes(32),
+            tools={},
+            producer=__version__,
+        )
+        with load_library(path, device=selection.device) as library, Session(library) as session:
+            results = session.feed({"a": a, "b": weights})["c"]
+            error = _error(a.reshape(m, k), weights[: n * k].reshape(n, k), results[: m * n].reshape(m, n))
+            rival = None
+            if not library.is_emulated:
+                is_tf32 = options.dtype == "tf32"
+                rival = cublas(m, n, k, dtype.name, is_tf32=is_tf32, device=selection.device, copies=copies, launches=launches)
+                if rival is None:
+                    notes.append("cuBLAS was not measured: torch, or a GPU for it, is missing.")
+            else:
+                notes.append(EMULATED)
+            progress("measuring", 0, 1)
+            own, theirs = _in_turns(lambda: session.time(samples=1, runs=1, warmup=1).median_us, rival, options.turns)
+            device = library.info.device
+    result = ProductBenchResult(
+        extents=(m, n, k),
+        dtype=options.dtype,
+        target=target.name,
+        device=device,
+        is_emulated=target.is_emulated,
+        family=request.family,
+        schedule=asdict(request.schedule),
+        estimated_us=estimate,
+        launches=launches,
+        copies=copies,
+        latency_us=own / launches,
+        cublas_us=None if theirs is None else theirs / launches,
+        error=error,
+        notes=tuple(notes),
+    )
+    if options.export is not None:
+        report.write(result.to_data(), options.export)
+    return result
+
+
+def _rotation(product: LoneProduct, l2_bytes: int, *, is_emulated: bool) -> tuple[int, int]:
+    """Return how many copies of B there are, and how many launches walk over them: about what fills a millisecond and a half."""
+    if is_emulated:
+        return 1, 1
+    p, size = product, product.dtype.bytes
+    copies = max(1, min(_MOST_COPIES, -(-_ROTATED_L2 * l2_bytes // (p.n * p.k * size)), _MOST_BYTES // (max(p.n * p.k, p.m * p.n) * size)))
+    least_us = max(1.0, p.n * p.k * size / 4e6, 2.0 * p.m * p.n * p.k / (8e8 if size == 2 else 5e7))
+    return copies, int(max(4, min(256, _RUN_US / least_us)))
+
+
+def _drawn(random: np.random.Generator, elements: int, dtype: DType) -> np.ndarray:
+    """Return normal numbers; never zeros, on which a GPU runs faster than on data."""
+    return random.standard_normal(elements, np.float32).astype(dtype.numpy)
+
+
+def _padded(array: np.ndarray, elements: int) -> np.ndarray:
+    return np.concatenate([array, np.zeros(elements - array.size, array.dtype)])
+
+
+def _error(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+    """Return the norm of some rows' error over theirs."""
+    rows = np.unique(np.linspace(0, len(a) - 1, _CHECKED_ROWS).astype(int))
+    expected = a[rows].astype(np.float64) @ b.astype(np.float64).T
+    return float(np.linalg.norm(c[rows].astype(np.float64) - expected) / np.linalg.norm(expected))
+
+
+def _in_turns(own: Callable[[], float], rival: Callable[[], float] | None, turns: int) -> tuple[float, float | None]:
+    """Return the median of each contender, of replays by turns."""
+    times: list[float] = []
+    theirs: list[float] = []
+    for _ in range(turns):
+        times.append(own())
+        if rival is not None:
+            theirs.append(rival())
+    return median(times), median(theirs) if theirs else None
