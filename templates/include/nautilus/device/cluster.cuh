@@ -41,6 +41,32 @@ NAUTILUS_DEVICE float load_shared_at(const float *shared, int rank, Site site = 
 #endif
 }
 
+// The same of 16 bytes that are aligned to that: of what lies side by side, a fourth of the requests.
+template <typename Vec>
+NAUTILUS_DEVICE Vec load_shared_vector_at(const Vec *shared, int rank, Site site = current_site()) {
+  static_assert(sizeof(Vec) == 16, "one access");
+#ifdef NAUTILUS_EMULATED
+  if (rank != 0) emulated::fail("load_shared_vector_at a block that the cluster does not have", site);
+  return *shared;
+#elif !NAUTILUS_HAS_SM90
+  return *shared;
+#else
+  struct alignas(16) Words {
+    uint32 words[4];
+  } value;
+  asm volatile(
+      "{\n"
+      ".reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %4, %5;\n"
+      "ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [there];\n"
+      "}"
+      : "=r"(value.words[0]), "=r"(value.words[1]), "=r"(value.words[2]), "=r"(value.words[3])
+      : "r"(shared_address(shared)), "r"(rank)
+      : "memory");
+  return bit_cast<Vec>(value);
+#endif
+}
+
 #if NAUTILUS_HAS_SM90
 
 // The number of this block in its cluster.

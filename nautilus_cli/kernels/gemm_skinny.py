@@ -1,0 +1,109 @@
+"""Matrix products with few rows, as in decoding: batch × [m, k] × [k, n], bound by how fast B comes from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import skinny_product
+from nautilus_cli.kernels.base import Geometry, StubByName
+from nautilus_cli.kernels.product import Product
+from nautilus_cli.kernels.skinny_product import Schedule
+from nautilus_cli.targets.base import Target
+
+__all__ = ["FAMILY", "MOST_ROWS", "GemmSkinnyFamily", "Problem", "Schedule"]
+
+MOST_ROWS = 64
+"""Rows of A beyond which other families are asked alone: B would be read again, or sums not fit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """A batched matrix product; k = 0 gives zeros.
+
+    Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
+    (batch, k, n) where `b_k_last` is false; `Epilogue` at (batch, m, n), whose parameter 0 is the sum, in float. Without tensor cores
+    operands are multiplied as float; with them, both are rounded to `multiply` first.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether k is A's last coordinate.
+        b_k_last: whether k is B's last coordinate.
+        multiply: type of both operands: F16, BF16 or F32.
+        accumulate: type of the sums, F32.
+        b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
+        a_storage: type of A's elements in memory; only sizes vectors.
+        b_storage: type of B's elements in memory; only sizes vectors.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    multiply: DType
+    accumulate: DType = F32
+    b_is_constant: bool = False
+    a_storage: DType = F16
+    b_storage: DType = F16
+
+    @property
+    def product(self) -> Product:
+        """The problem as the main loop sees it."""
+        return Product(
+            batch=self.batch,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            a_k_last=self.a_k_last,
+            b_k_last=self.b_k_last,
+            a_run=self.k if self.a_k_last else 1,
+            b_run=self.k if self.b_k_last else self.n,
+            a_bytes=self.a_storage.bytes,
+            b_bytes=self.b_storage.bytes,
+            sum_bytes=self.accumulate.bytes,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GemmSkinnyFamily(StubByName):
+    """The family of products with few rows."""
+
+    name: str = "gemm_skinny"
+    problem_type: type[Problem] = Problem
+    schedule_type: type[Schedule] = Schedule
+
+    def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why this schedule cannot serve this problem on this target; empty where it can."""
+        reasons = []
+        if problem.multiply not in (F16, BF16, F32):
+            reasons.append(f"operands of {problem.multiply}; f16, bf16 and f32 are multiplied here")
+        if problem.accumulate != F32:
+            reasons.append(f"sums of {problem.accumulate}; they are f32 here")
+        if schedule.tensor_cores and problem.multiply == F32:
+            reasons.append("tensor cores would round operands of f32")
+        return (*reasons, *skinny_product.violations(problem.product, schedule, target))
+
+    def choose(self, problem: Problem, target: Target) -> Schedule:
+        """Return the legal schedule of least estimated time."""
+        return skinny_product.choose(problem.product, problem.multiply.bytes == 2, target)
+
+    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space, illegal points included."""
+        return skinny_product.schedules(problem.product, problem.multiply.bytes == 2)
+
+    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return skinny_product.gpu_us(problem.product, schedule, target)
+
+    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
+        """Return grid, threads and shared memory."""
+        return skinny_product.geometry(problem.product, schedule)
+
+
+FAMILY = GemmSkinnyFamily()

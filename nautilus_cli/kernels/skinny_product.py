@@ -1,0 +1,403 @@
+"""The product with few rows: schedule, legality, launch geometry and analytic ranking.
+
+Its device side is `nautilus/kernels/skinny_product.cuh`. Most numbers of a schedule are powers of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import product as combinations
+from math import ceil, prod
+
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product
+from nautilus_cli.targets.base import Target
+
+MMA_ROWS = 16
+"""Rows of A that tensor cores multiply at once: two steps of eight."""
+MMA_LANES = 4
+"""Lanes of a warp that lie along the depth where tensor cores multiply."""
+MMA_VECTOR = 8
+"""Elements of a lane's load there: two steps of mma."""
+
+_MOST_BLOCKS_X = 2**31 - 1
+_MOST_REGISTERS = 255
+_MOST_THREADS = 1024
+_MOST_RESIDENT_BLOCKS = 32
+_SYSTEM_SMEM_BYTES = 1024
+_TRANSACTION_BYTES = 16
+_SUM_BYTES = 4
+_MOST_CLUSTER = 8
+"""Source: CUDA C++ Programming Guide 13, Thread Block Clusters."""
+_MOST_SUMS = 64
+"""Of a thread without tensor cores; more would not fit beside the weights on their way."""
+_MOST_ROWS_BYTES = 48 * 1024
+"""Of shared memory for A's rows where they are all there at once."""
+_MOST_RING_BYTES = 96 * 1024
+_STAGES = 3
+
+# Cost model of a GPU, in cycles of a multiprocessor.
+_CYCLES_PER_US = 1750
+_SCHEDULERS = 4
+_START_CYCLES = 1800
+_MEMORY_LATENCY = 1300
+_MEMORY_SHARE = 0.93
+_L2_BYTES_PER_CYCLE = 40
+_SHARED_BYTES_PER_CYCLE = 128
+_BARRIER_LATENCY = 60
+_CLUSTER_CYCLES = 1500
+_REMOTE_BYTES_PER_CYCLE = 12
+
+# Cost model of the emulator, in nanoseconds of one core.
+_THREAD_START_NS = 150
+_BARRIER_NS = 25
+_WARP_CALL_NS = 1600  # a rendezvous of 32 lanes
+_FETCH_NS = 12
+_MULTIPLY_ADD_NS = 0.4
+_EPILOGUE_NS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How a product is cut into blocks, warps and loads.
+
+    Attributes:
+        tile_m: rows of A that a block multiplies, all by every warp.
+        tile_n: columns of the result that a block computes.
+        tile_k: depth of A's rows in one stage of shared memory; a multiple of what all slices have on their way.
+        thread_n: columns of which a thread loads weights: of as many loads where k is last, else of one load.
+        lanes_k: lanes of a warp side by side along the depth; the others have other columns.
+        loads: of each column that a thread has on their way.
+        slices_k: warps that share out the depth of their columns; their sums are added in order at the end.
+        stages: tiles of A's rows in shared memory; 1 where one tile is all.
+        vector_a: elements of A that a thread brings at once.
+        vector_b: weights that a thread loads at once.
+        vector_c: neighbouring results that the epilogue takes at once.
+        cluster_k: blocks of a cluster that share out the depth; their sums are added in order at the end. From sm_90 on.
+        tensor_cores: whether mma multiplies.
+        early_trigger: whether the next kernel's blocks may come as soon as all of this one's run, and read their weights beside them.
+        blocks: that a multiprocessor shall hold at once; the compiler keeps to the registers that leaves.
+    """
+
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    thread_n: int
+    lanes_k: int
+    loads: int
+    slices_k: int = 1
+    stages: int = 1
+    vector_a: int = 1
+    vector_b: int = 1
+    vector_c: int = 1
+    cluster_k: int = 1
+    tensor_cores: bool = False
+    early_trigger: bool = True
+    blocks: int = 1
+
+    @property
+    def warp_n(self) -> int:
+        """Columns of a warp."""
+        return self.thread_n * (WARP_THREADS // self.lanes_k)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.tile_n // self.warp_n * self.slices_k * WARP_THREADS
+
+
+_ANY_NUMBER = ("tile_k", "stages", "blocks")
+"""Fields that need not be powers of two."""
+
+
+def step_depth(problem: Product, schedule: Schedule) -> int:
+    """Return the depth that all slices of a block have on its way."""
+    s = schedule
+    return s.slices_k * s.loads * s.lanes_k * (s.vector_b if problem.b_k_last else 1)
+
+
+def smem_bytes(schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block: A's rows, or the slices' sums that take their place."""
+    s = schedule
+    rows = s.stages * s.tile_m * s.tile_k * _row_bytes(s)
+    pitch = s.tile_n if s.tile_n < 4 else s.tile_n + 4
+    return max(rows, s.slices_k * s.tile_m * pitch * _SUM_BYTES)
+
+
+def _row_bytes(schedule: Schedule) -> int:
+    """Return the bytes of an element of A in shared memory: tensor cores take 16 bits, threads float."""
+    return 2 if schedule.tensor_cores else 4
+
+
+def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> int:
+    """Return about how many registers a thread takes: sums, weights on their way and in use, rows of A, and addresses.
+
+    Args:
+        problem: the product.
+        schedule: its schedule.
+        fewest: whether the compiler is held to as few as it needs.
+    """
+    s = schedule
+    items = s.thread_n if problem.b_k_last else 1
+    held = s.loads * items * max(1, s.vector_b * problem.b_bytes // 4)
+    if s.tensor_cores:
+        sums, in_use = s.thread_n * s.tile_m // 4, s.thread_n * 4 + s.tile_m // 2
+    else:
+        sums, in_use = s.thread_n * s.tile_m, items * s.vector_b + 8
+    return sums + held + (24 if fewest else 32 + in_use)
+
+
+def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
+    """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
+    tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
+    return tiles * schedule.cluster_k, min(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
+
+
+def geometry(problem: Product, schedule: Schedule) -> Geometry:
+    """Return grid, threads and shared memory."""
+    return Geometry(grid=grid(problem, schedule), threads=schedule.threads, smem_bytes=smem_bytes(schedule))
+
+
+def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    """Return why this schedule cannot serve this problem on this target; empty where it can."""
+    s = schedule
+    for field in fields(s):
+        value = getattr(s, field.name)
+        if not isinstance(value, bool) and (value < 1 or (value & (value - 1) and field.name not in _ANY_NUMBER)):
+            return (f"{field.name} is {value}; it must be a power of two",)
+    if s.lanes_k > WARP_THREADS or s.warp_n > s.tile_n:
+        return (f"a warp's {s.warp_n} columns with {s.lanes_k} lanes along k; a block has {s.tile_n}",)
+    reasons = []
+    if s.tensor_cores:
+        if s.tile_m < MMA_ROWS or s.thread_n < 2 or s.lanes_k != MMA_LANES or s.vector_b != MMA_VECTOR or not problem.b_k_last:
+            reasons.append(f"tensor cores take {MMA_ROWS} rows, 2 columns a thread and {MMA_LANES} lanes of {MMA_VECTOR} weights along k")
+    elif s.thread_n * s.tile_m > _MOST_SUMS:
+        reasons.append(f"{s.thread_n * s.tile_m} sums a thread; at most {_MOST_SUMS} are written")
+    if not problem.b_k_last and s.thread_n != s.vector_b:
+        reasons.append(f"thread_n of {s.thread_n}; the columns of one load are {s.vector_b}")
+    step = step_depth(problem, s)
+    if s.tile_k % step:
+        reasons.append(f"a tile of {s.tile_k} steps is no multiple of the {step} that a block has on their way")
+    if s.tile_k % s.vector_a:
+        reasons.append(f"vector_a of {s.vector_a} does not divide a tile of {s.tile_k} steps")
+    if s.cluster_k > _MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
+        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {_MOST_CLUSTER if target.has_clusters else 1} are possible")
+    if s.stages > 8:
+        reasons.append(f"{s.stages} stages; at most 8 are written")
+    if s.stages == 1 and _tiles(problem, s) > 1:
+        reasons.append(f"one stage for {_tiles(problem, s)} tiles; one has to be all")
+    if s.threads > _MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    for name, vector, run, storage in (
+        ("a", s.vector_a, problem.a_run, problem.a_bytes),
+        ("b", s.vector_b, problem.b_run, problem.b_bytes),
+    ):
+        if run % vector:
+            reasons.append(f"vector_{name} of {vector} does not divide {run}, the extent that it runs along")
+        elif vector * storage > _TRANSACTION_BYTES:
+            reasons.append(f"vector_{name} of {vector} is more than a transaction of {_TRANSACTION_BYTES} bytes")
+    if s.vector_c > min(s.tile_n, 8):
+        reasons.append(f"vector_c of {s.vector_c}; at most {min(s.tile_n, 8)} are possible")
+    elif problem.n % s.vector_c:
+        reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    if smem_bytes(s) > target.smem_bytes_block:
+        reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
+    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
+    if not target.is_emulated and registers(problem, s, fewest=True) > available:
+        reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
+    if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
+        reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
+    if max(problem.m + s.tile_m, problem.n + s.tile_n, problem.k + s.cluster_k * s.tile_k) > 2**31:
+        reasons.append("an extent is beyond 31 bits")
+    if not target.is_emulated and not target.has_async_copy:
+        reasons.append(f"{target.name} has no asynchronous copies")
+    return tuple(reasons)
+
+
+def _tiles(problem: Product, schedule: Schedule) -> int:
+    """Return the tiles of depth of a block."""
+    return ceil(ceil(problem.k / schedule.tile_k) / schedule.cluster_k)
+
+
+def completed(problem: Product, schedule: Schedule, tile_k: int = 0) -> Schedule:
+    """Return the schedule with the longest vectors, and with as much of A's rows in shared memory at once as there is room for.
+
+    Where n is last, a thread's columns are those of a load, and rows as many as leave it few sums. The schedule's `tile_k` and `stages` do
+    not matter.
+
+    Args:
+        problem: what the schedule is for.
+        schedule: the rest of it.
+        tile_k: least depth of a tile of A's rows, in a ring of stages; by default all of it in one, if there is room.
+    """
+    s = schedule
+    vector_b = _power_divisor(problem.b_run, _TRANSACTION_BYTES // problem.b_bytes)
+    if not problem.b_k_last:
+        tile_n = max(s.tile_n, vector_b * (WARP_THREADS // s.lanes_k))
+        s = replace(s, thread_n=vector_b, tile_n=tile_n, tile_m=min(s.tile_m, _MOST_SUMS // vector_b))
+    s = replace(s, vector_b=vector_b, vector_c=_power_divisor(problem.n, min(s.tile_n, 4)))
+    step = step_depth(problem, s)
+    share = ceil(max(1, problem.k) / s.cluster_k)
+    row = s.tile_m * _row_bytes(s)
+    whole = ceil(share / step) * step
+    if whole <= tile_k or (whole * row <= _MOST_ROWS_BYTES and not tile_k):
+        s = replace(s, tile_k=whole, stages=1)
+    else:
+        s = replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
+    along = s.tile_k & -s.tile_k
+    return replace(s, vector_a=_power_divisor(problem.a_run, min(_TRANSACTION_BYTES // problem.a_bytes, along)))
+
+
+def _power_divisor(number: int, most: int) -> int:
+    """Return the greatest power of two up to MOST, itself one, that divides NUMBER."""
+    return min(number & -number, most) if number else most
+
+
+def _powers(first: int, last: int) -> tuple[int, ...]:
+    """Return the powers of two from FIRST, itself one, to LAST."""
+    return tuple(first << i for i in range(max(0, (last // first).bit_length())))
+
+
+def schedules(problem: Product, has_tensor_cores: bool) -> Iterator[Schedule]:
+    """Yield the whole search space, illegal points included."""
+    for tensor_cores, thread_n, lanes_k, loads, slices_k, groups, cluster_k in combinations(
+        (False, True) if has_tensor_cores else (False,),
+        (1, 2, 4, 8),
+        (4, 8, 16, 32),
+        (1, 2, 4, 8),
+        (1, 2, 4, 8, 16),
+        (1, 2, 4, 8),
+        (1, 2, 4, 8),
+    ):
+        if tensor_cores and (lanes_k != MMA_LANES or thread_n not in (2, 4)):
+            continue
+        yield _schedule(problem, tensor_cores, thread_n, lanes_k, loads, slices_k, groups, cluster_k)
+
+
+def _schedule(
+    problem: Product, tensor_cores: bool, thread_n: int, lanes_k: int, loads: int, slices_k: int, groups: int, cluster_k: int
+) -> Schedule:
+    """Return a schedule whose tile has all rows where it can."""
+    most = MMA_ROWS * 4 if tensor_cores else max(1, _MOST_SUMS // thread_n)
+    tile_m = min(most, max(MMA_ROWS if tensor_cores else 1, 1 << (problem.m - 1).bit_length()))
+    return completed(
+        problem,
+        Schedule(
+            tile_m=tile_m,
+            tile_n=groups * thread_n * (WARP_THREADS // lanes_k),
+            tile_k=1,
+            thread_n=thread_n,
+            lanes_k=lanes_k,
+            loads=loads,
+            slices_k=slices_k,
+            cluster_k=cluster_k,
+            tensor_cores=tensor_cores,
+        ),
+    )
+
+
+@lru_cache(maxsize=4096)
+def choose(problem: Product, has_tensor_cores: bool, target: Target) -> Schedule:
+    """Return the legal schedule of least estimated time."""
+    candidates = list(_candidates(problem, has_tensor_cores, target))
+    if target.is_emulated:
+        ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
+    else:
+        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
+    small = _schedule(problem, False, 1, WARP_THREADS, 1, 1, 1, 1)  # legal everywhere
+    return next((s for s in ranked if not violations(problem, s, target)), small)
+
+
+def _candidates(problem: Product, has_tensor_cores: bool, target: Target) -> Iterator[Schedule]:
+    """Yield schedules that are worth an estimate: blocks of two to sixteen warps whose lanes are not idle along a short depth."""
+    tensor = (False, True) if has_tensor_cores and problem.b_k_last and problem.b_run % MMA_VECTOR == 0 else (False,)
+    for tensor_cores in tensor:
+        if tensor_cores == (problem.m == 1) and len(tensor) == 2:
+            continue
+        lanes = (MMA_LANES,) if tensor_cores else (4, 8, 16, 32)
+        columns = (2, 4) if tensor_cores else (1, 2, 4, 8) if problem.b_k_last else (1,)
+        for thread_n, lanes_k, loads, slices_k, groups in combinations(columns, lanes, (1, 2, 4, 8), (1, 2, 4, 8, 16), (1, 2, 4, 8, 16)):
+            warps = slices_k * groups
+            if not (1 if target.is_emulated else 2) <= warps <= (4 if target.is_emulated else 16):
+                continue
+            first = _schedule(problem, tensor_cores, thread_n, lanes_k, loads, slices_k, groups, 1)
+            if step_depth(problem, first) >= 2 * max(1, problem.k) and step_depth(problem, first) > lanes_k * first.vector_b:
+                continue
+            yield first
+            for cluster_k in (2, 4, 8):
+                blocks = prod(grid(problem, first)) * cluster_k
+                if target.has_clusters and blocks < 4 * target.multiprocessors and step_depth(problem, first) * cluster_k <= problem.k:
+                    yield _schedule(problem, tensor_cores, thread_n, lanes_k, loads, slices_k, groups, cluster_k)
+
+
+def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
+    """Return the estimated time in microseconds.
+
+    A multiprocessor's share of the weights takes it the greatest of what memory, L2, shared memory and the schedulers allow, and of the
+    latency of memory shared out over the weights that are on their way.
+    """
+    s = schedule
+    blocks = prod(grid(problem, s))
+    resident = min(_resident_blocks(problem, s, target), ceil(blocks / target.multiprocessors))
+    rounds = ceil(blocks / target.multiprocessors) / resident
+    share = s.tile_n * ceil(problem.k / s.cluster_k)  # weights of a block
+    weights = share * problem.b_bytes * resident
+    items = s.thread_n if problem.b_k_last else 1
+    on_the_way = resident * s.threads * s.loads * items * s.vector_b * problem.b_bytes
+    bandwidth = _MEMORY_SHARE * target.memory_bytes_per_us / _CYCLES_PER_US / target.multiprocessors
+    rows = s.tile_m * ceil(problem.k / s.cluster_k) * problem.a_bytes * resident
+    vectors = share * resident / s.vector_b / WARP_THREADS
+    if s.tensor_cores:
+        issue = vectors * (8 + s.tile_m / 8 * (2 + 4 / s.thread_n))
+        shared = vectors * s.tile_m * 64 / s.thread_n * 2
+    else:
+        issue = vectors * (6 + s.vector_b * (1 + s.tile_m) + s.tile_m * s.vector_b / 4 / items)
+        shared = vectors * WARP_THREADS * 4 * s.vector_b * s.tile_m / items
+    busy = max(
+        weights / bandwidth,
+        weights * _MEMORY_LATENCY / on_the_way,
+        (weights + rows) / _L2_BYTES_PER_CYCLE,
+        issue / _SCHEDULERS,
+        shared / _SHARED_BYTES_PER_CYCLE,
+    )
+    sums = s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES * resident
+    finish = 4 * _BARRIER_LATENCY + 2 * sums / _SHARED_BYTES_PER_CYCLE + 4 * s.tile_m * s.tile_n / s.vector_c / WARP_THREADS
+    if s.cluster_k > 1:
+        finish += _CLUSTER_CYCLES + sums / _REMOTE_BYTES_PER_CYCLE
+    cycles = _START_CYCLES + rounds * (busy + finish) + _MEMORY_LATENCY
+    return cycles / _CYCLES_PER_US
+
+
+def _resident_blocks(problem: Product, schedule: Schedule, target: Target) -> int:
+    """Return how many blocks a multiprocessor holds."""
+    s = schedule
+    return max(
+        1,
+        min(
+            target.threads_multiprocessor // s.threads,
+            target.registers_multiprocessor // (registers(problem, s) * s.threads),
+            target.smem_bytes_multiprocessor // (smem_bytes(s) + _SYSTEM_SMEM_BYTES),
+            _MOST_RESIDENT_BLOCKS,
+        ),
+    )
+
+
+def emulated_ns(problem: Product, schedule: Schedule) -> float:
+    """Return the estimated time in nanoseconds of one core: threads, rendezvous, loads and arithmetic add up."""
+    s = schedule
+    blocks = prod(grid(problem, s))
+    steps = ceil(problem.k / step_depth(problem, s))
+    items = s.thread_n if problem.b_k_last else 1
+    loads = steps * s.loads
+    if s.tensor_cores:
+        work = s.threads // WARP_THREADS * loads * (2 * _WARP_CALL_NS + s.warp_n * s.tile_m * MMA_LANES * MMA_VECTOR * 0.6)
+    else:
+        work = s.threads * loads * items * s.vector_b * s.tile_m * _MULTIPLY_ADD_NS
+        work += s.threads // WARP_THREADS * _WARP_CALL_NS * s.lanes_k.bit_length()
+    work += s.threads * loads * items * _FETCH_NS
+    rows = s.tile_m * ceil(problem.k / s.tile_k) * s.tile_k / s.vector_a * _FETCH_NS
+    start = s.threads * (_THREAD_START_NS + 3 * _BARRIER_NS)
+    finish = s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
+    return ceil(blocks / 2) * 2 * (start + work + rows + finish)

@@ -1,0 +1,69 @@
+"""Sets of products in strict fp32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nautilus_cli.kernels import product
+from nautilus_cli.targets.registry import target
+from tests.bench.gemm.jobs import Product, request
+
+Wanted = Iterator[tuple[Product, str, str, Any]]
+
+
+def simt(p: Product, tile: tuple[int, int, int], thread: tuple[int, int], **fields: Any) -> tuple[Product, str, str, Any]:
+    """Return a job of the gemm family with the longest vectors."""
+    schedule = product.Schedule(
+        tile_m=tile[0],
+        tile_n=tile[1],
+        tile_k=tile[2],
+        thread_m=thread[0],
+        thread_n=thread[1],
+        group_m=8 if p.m >= 16 * tile[0] else 1,
+        **fields,
+    )
+    label = f"{tile[0]}x{tile[1]}x{tile[2]} {thread[0]}x{thread[1]} " + " ".join(f"{name[:2]}{value}" for name, value in fields.items())
+    return p, label, "gemm", product.with_vectors(request(p, "gemm", target("sm_90a")).problem.product, schedule)
+
+
+def ffma() -> Wanted:
+    """Register tiles, depths and stages."""
+    for m, n, k in ((4096, 4096, 4096), (512, 3072, 768), (1024, 1024, 1024)):
+        p = Product(m=m, n=n, k=k, dtype="fp32")
+        yield p, "chosen", "gemm", None
+        large: tuple[tuple[tuple[int, int, int], tuple[int, int], dict[str, int]], ...] = (
+            ((128, 128, 8), (16, 8), {"stages": 2, "blocks": 2}),
+            ((128, 128, 8), (16, 8), {"stages": 3, "blocks": 2}),
+            ((128, 128, 8), (16, 8), {"stages": 4, "blocks": 2}),
+            ((128, 128, 16), (16, 8), {"stages": 3, "blocks": 2}),
+            ((128, 128, 16), (8, 16), {"stages": 3, "blocks": 2}),
+            ((128, 128, 8), (8, 16), {"stages": 3, "blocks": 2}),
+            ((128, 128, 32), (16, 8), {"stages": 3, "blocks": 2}),
+            ((128, 256, 8), (16, 8), {"stages": 3}),
+            ((256, 128, 8), (16, 8), {"stages": 4}),
+            ((256, 128, 16), (16, 8), {"stages": 3}),
+            ((128, 128, 16), (8, 8), {"stages": 3, "blocks": 2}),
+            ((128, 128, 32), (8, 8), {"stages": 3}),
+            ((128, 128, 16), (8, 8), {"stages": 2}),
+            ((64, 128, 16), (16, 8), {"stages": 3, "blocks": 4}),
+            ((64, 128, 16), (8, 8), {"stages": 3, "blocks": 3}),
+        )
+        small: tuple[tuple[tuple[int, int, int], tuple[int, int], dict[str, int]], ...] = (
+            ((128, 128, 16), (16, 8), {"stages": 3, "slices_k": 2}),
+            ((64, 128, 32), (16, 8), {"stages": 3, "slices_k": 2}),
+            ((64, 128, 32), (16, 8), {"stages": 3, "slices_k": 4}),
+            ((64, 128, 32), (8, 8), {"stages": 3, "slices_k": 2}),
+            ((64, 128, 32), (8, 8), {"stages": 2, "slices_k": 2}),
+            ((64, 64, 32), (8, 8), {"stages": 3, "slices_k": 2}),
+            ((64, 64, 32), (8, 8), {"stages": 3, "slices_k": 4}),
+            ((64, 64, 32), (8, 8), {"stages": 2, "slices_k": 2}),
+            ((64, 64, 64), (8, 8), {"stages": 2, "slices_k": 4}),
+            ((64, 64, 32), (8, 8), {"stages": 2, "slices_k": 4}),
+            ((64, 64, 16), (8, 8), {"stages": 2, "slices_k": 2}),
+            ((64, 64, 16), (8, 8), {"stages": 2}),
+            ((64, 64, 16), (8, 8), {"stages": 3, "blocks": 4}),
+            ((64, 64, 32), (16, 8), {"stages": 3, "slices_k": 4}),
+        )
+        for tile, thread, fields in large if m == 4096 else (*large[3:4], *large[10:11], *large[14:], *small):
+            yield simt(p, tile, thread, **fields)

@@ -1,0 +1,205 @@
+"""Cases of the gemm_skinny family: orientations, edges, schedules, types, prologues and epilogues."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import from_strides, identity, padded
+from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.kernels.gemm_skinny import FAMILY, Problem, Schedule
+from nautilus_cli.kernels.skinny_product import completed
+from nautilus_cli.numerics import derived
+from nautilus_cli.targets.registry import target
+from tests.emulated.building import Steps
+from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.harness import Case, output
+from tests.emulated.reference import evaluate
+
+SCHEDULES = {
+    "one": Schedule(tile_m=1, tile_n=4, tile_k=1, thread_n=2, lanes_k=32, loads=1, slices_k=2),
+    "rows": Schedule(tile_m=4, tile_n=16, tile_k=1, thread_n=4, lanes_k=8, loads=2),
+    "sliced": Schedule(tile_m=2, tile_n=1, tile_k=1, thread_n=1, lanes_k=32, loads=1, slices_k=4, early_trigger=False),
+    "wide": Schedule(tile_m=8, tile_n=64, tile_k=1, thread_n=8, lanes_k=4, loads=1),
+    "tall": Schedule(tile_m=16, tile_n=16, tile_k=1, thread_n=2, lanes_k=4, loads=4, slices_k=2),
+}
+"""Without tensor cores, by name; vectors are as long as each problem allows, and all of A's rows are in shared memory at once."""
+TENSOR = {
+    "narrow": Schedule(tile_m=16, tile_n=16, tile_k=1, thread_n=2, lanes_k=4, loads=1, slices_k=2, tensor_cores=True),
+    "deep": Schedule(tile_m=32, tile_n=32, tile_k=1, thread_n=4, lanes_k=4, loads=4, tensor_cores=True),
+    "full": Schedule(tile_m=64, tile_n=32, tile_k=1, thread_n=2, lanes_k=4, loads=2, slices_k=2, tensor_cores=True, early_trigger=False),
+}
+"""With them."""
+
+
+def product_case(
+    name: str,
+    problem: Problem,
+    schedule: Schedule,
+    buffers: tuple[np.ndarray, ...],
+    a: Expression,
+    b: Expression,
+    epilogue: Expression,
+    tile_k: int = 0,
+) -> Case:
+    """Return the case whose expected buffers follow the functors in float64.
+
+    Args:
+        tile_k: depth of a tile of A's rows, in a ring of three stages; 0 for all of it in one.
+    """
+    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
+    left = left if problem.a_k_last else left.swapaxes(1, 2)
+    right = right.swapaxes(1, 2) if problem.b_k_last else right
+    if schedule.tensor_cores:
+        left, right = (x.astype(np.float32).astype(problem.multiply.numpy) for x in (left, right))
+    expected: dict[int, np.ndarray] = {}
+    evaluate(epilogue, buffers, [np.matmul(left.astype(np.float64), right.astype(np.float64))], expected)
+    stores = {store.slot: store.storage for store in epilogue.stores}
+    tolerances = {slot: derived(result, terms=max(1, problem.k), accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
+    request = KernelRequest(
+        family="gemm_skinny",
+        problem=problem,
+        schedule=completed(problem.product, schedule, tile_k),
+        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
+        pointers=len(buffers),
+    )
+    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+
+def plain(
+    name: str,
+    extents: tuple[int, int, int, int],
+    schedule: Schedule,
+    *,
+    storage: DType = F16,
+    result: DType | None = None,
+    a_k_last: bool = True,
+    b_k_last: bool = True,
+    tile_k: int = 0,
+) -> Case:
+    """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
+    batch, m, n, k = extents
+    result = storage if result is None else result
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=a_k_last,
+        b_k_last=b_k_last,
+        multiply=storage,
+        a_storage=storage,
+        b_storage=storage,
+        b_is_constant=k % 2 == 0,
+    )
+    steps = Steps()
+    steps.store(steps.parameter(0), 2, result, identity((batch, m, n)))
+    return product_case(
+        name,
+        problem,
+        schedule,
+        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
+        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        steps.expression(),
+        tile_k,
+    )
+
+
+def fused(schedule: Schedule, storage: DType, *, b_k_last: bool) -> Case:
+    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot,
+    transposed, and half of it before the maximum in another. Scales are powers of two, so that nothing is rounded before the product."""
+    batch, m, n, k = 2, 5, 24, 40
+    prologue, epilogue = Steps(), Steps()
+    scaled = prologue.apply(
+        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
+    )
+    a = prologue.expression(prologue.apply("relu", scaled))
+    where = identity((batch, m, n))
+    transposed = from_strides((batch, m, n), (m * n, 1, m))
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
+    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
+    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
+    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=b_k_last, multiply=storage, a_storage=storage, b_storage=storage)
+    return product_case(
+        f"fused-{storage}-{'kn'[not b_k_last]}-{'mma' if schedule.tensor_cores else 'fma'}",
+        problem,
+        schedule,
+        (
+            values(batch * m * k, storage, 1),
+            values(batch * k * n, storage, 2),
+            (2.0 ** np.random.default_rng(3).integers(-2, 3, m)).astype(np.float32),
+            values(n, storage, 4),
+            values(batch * m * n, storage, 5),
+            output(batch * m * n, storage.numpy),
+            output(batch * m * n, F32.numpy),
+        ),
+        a,
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        epilogue.expression(),
+    )
+
+
+def guarded(schedule: Schedule, storage: DType, *, is_plain: bool) -> Case:
+    """Return a product whose B is padded along n: what is outside reads as zero and nothing is read there. Where it is not plain, one is
+    added to both operands, so that steps beyond k, which must add nothing, would show."""
+    m, n, k = 3, 20, 40
+    left, right, epilogue = Steps(), Steps(), Steps()
+    loaded = right.load(1, storage, padded((1, n - 5, k), (0, 2, 0), (1, n, k)))
+    other = left.load(0, storage, identity((1, m, k)))
+    b = right.expression(loaded if is_plain else right.apply("add", loaded, right.constant(1.0)))
+    a = left.expression(other if is_plain else left.apply("add", other, left.constant(1.0)))
+    epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
+    problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=storage, a_storage=storage, b_storage=storage)
+    whole = [np.random.default_rng(i).integers(-9, 10, size).astype(storage.numpy) for i, size in enumerate((m * k, (n - 5) * k))]
+    name = f"guarded-{storage}-{'plain' if is_plain else 'computed'}-{'mma' if schedule.tensor_cores else 'fma'}"
+    return product_case(name, problem, schedule, (*whole, output(m * n, F32.numpy)), a, b, epilogue.expression())
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Return all cases."""
+    rows, narrow = SCHEDULES["rows"], TENSOR["narrow"]
+    found: list[Case] = [
+        fused(narrow, F16, b_k_last=True),
+        fused(rows, BF16, b_k_last=True),
+        fused(rows, F32, b_k_last=False),
+        fused(SCHEDULES["one"], F32, b_k_last=True),
+    ]
+    edges = [(1, 1, 1, 1), (1, 3, 37, 11), (1, 5, 50, 63), (2, 4, 64, 64), (3, 9, 65, 130), (1, 1, 130, 264)]
+    for number, extents in enumerate(edges):
+        for a_k_last in (True, False):
+            for b_k_last in (True, False):
+                layout = ("k" if a_k_last else "m") + ("k" if b_k_last else "n")
+                storage = (F16, BF16, F32)[number % 3]
+                schedule = list(SCHEDULES.values())[number % len(SCHEDULES)]
+                name = f"{'x'.join(map(str, extents))}-{layout}-{storage}"
+                found.append(plain(name, extents, schedule, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
+    for name, schedule in SCHEDULES.items():
+        found.append(plain(f"{name}-ragged", (2, 7, 41, 53), schedule))
+        found.append(plain(f"{name}-even-f32", (1, 8, 96, 512), schedule, storage=F32))
+        found.append(plain(f"{name}-across", (1, 3, 96, 200), schedule, b_k_last=False, storage=(F16, F32)[len(name) % 2]))
+        found.append(plain(f"{name}-ring", (1, 3, 70, 1800), schedule, tile_k=512))
+    for name, schedule in TENSOR.items():
+        found.append(plain(f"{name}-mma-ragged", (2, 17, 41, 72), schedule))
+        found.append(plain(f"{name}-mma-even", (1, schedule.tile_m, 96, 512), schedule, storage=BF16))
+        found.append(plain(f"{name}-mma-ring", (1, 19, 70, 1800), schedule, tile_k=256))
+        found.append(plain(f"{name}-mma-transposed", (1, 40, 48, 136), schedule, a_k_last=False))
+    found.append(plain("f16-result-f32", (1, 13, 20, 40), narrow, result=F32))
+    found.append(plain("no-steps", (2, 5, 6, 0), rows))
+    found.append(plain("many-batches", (65537, 1, 2, 3), SCHEDULES["one"]))
+    for is_plain in (True, False):
+        found += [guarded(rows, F16, is_plain=is_plain), guarded(narrow, F16, is_plain=is_plain)]
+    found.append(guarded(SCHEDULES["one"], F32, is_plain=False))
+    found.append(with_long_indices(fused(rows, F16, b_k_last=True)))
+    for name in ("sm_80", "sm_90a", "emulated"):
+        for extents in ((1, 1, 304, 256), (1, 16, 200, 136), (1, 49, 96, 64), (4, 1, 100, 33)):
+            problem = plain("", extents, rows).request.problem
+            schedule = FAMILY.choose(problem, target(name))
+            if schedule.cluster_k == 1:
+                found.append(plain(f"chosen-{name}-{'x'.join(map(str, extents))}", extents, schedule, tile_k=schedule.tile_k))
+    return tuple(found)

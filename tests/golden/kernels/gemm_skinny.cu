@@ -1,0 +1,168 @@
+#include <nautilus/kernels/gemm_skinny.cuh>
+
+namespace gemm_skinny_ff8e1911f064cf5b_ {
+using namespace nautilus;
+using Arguments = nautilus::Arguments<7, 0>;
+struct Problem {
+  using Index = int;
+  using Multiply = nautilus::half;
+  using Accumulate = float;
+  using AStorage = nautilus::half;
+  using BStorage = nautilus::half;
+  using Batch = Static<2>;
+  using M = Static<5>;
+  using N = Static<24>;
+  using K = Static<40>;
+  static constexpr bool kAKLast = true;
+  static constexpr bool kBKLast = true;
+  static constexpr bool kBIsConstant = false;
+};
+
+struct Schedule {
+  static constexpr int kTileM = 16;
+  static constexpr int kTileN = 16;
+  static constexpr int kTileK = 64;
+  static constexpr int kThreadN = 2;
+  static constexpr int kLanesK = 4;
+  static constexpr int kLoads = 1;
+  static constexpr int kSlicesK = 2;
+  static constexpr int kStages = 1;
+  static constexpr int kVectorA = 8;
+  static constexpr int kVectorB = 8;
+  static constexpr int kVectorC = 4;
+  static constexpr int kClusterK = 1;
+  static constexpr bool kTensorCores = true;
+  static constexpr bool kEarlyTrigger = true;
+  static constexpr int kBlocks = 1;
+};
+
+struct A {
+  using Load0 = Load<0, nautilus::half, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<200>>>, Digits<Axis<Static<5>, Static<40>>>, Digits<Axis<Static<40>, Static<1>>>>>>;
+  using Load1 = Load<2, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<0>>>, Digits<Axis<Static<5>, Static<1>>>, Digits<Axis<Static<40>, Static<0>>>>>>;
+  static constexpr int kLoads = 2;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+    Vector<typename Load1::Compute, kWidth> load1;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    inputs.load1 = Load1::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = float;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = inputs.load0[lane];
+      const float v1 = inputs.load1[lane];
+      const float v2 = math::mul(v0, v1);
+      const float v3 = math::relu(v2);
+      result[lane] = v3;
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+struct B {
+  using Load0 = Load<1, nautilus::half, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<960>>>, Digits<Axis<Static<24>, Static<40>>>, Digits<Axis<Static<40>, Static<1>>>>>>;
+  static constexpr int kLoads = 1;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = true;
+  using Result = float;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = inputs.load0[lane];
+      result[lane] = v0;
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+struct Epilogue {
+  using Load0 = Load<3, nautilus::half, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<0>>>, Digits<Axis<Static<5>, Static<0>>>, Digits<Axis<Static<24>, Static<1>>>>>>;
+  using Load1 = Load<4, nautilus::half, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<120>>>, Digits<Axis<Static<5>, Static<24>>>, Digits<Axis<Static<24>, Static<1>>>>>>;
+  static constexpr int kLoads = 2;
+  template <int kWidth>
+  struct Inputs {
+    Vector<typename Load0::Compute, kWidth> load0;
+    Vector<typename Load1::Compute, kWidth> load1;
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    inputs.load0 = Load0::template at<kWidth>(arguments, at);
+    inputs.load1 = Load1::template at<kWidth>(arguments, at);
+    return inputs;
+  }
+  using Store0 = Store<5, nautilus::half, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<120>>>, Digits<Axis<Static<5>, Static<1>>>, Digits<Axis<Static<24>, Static<5>>>>>>;
+  using Store1 = Store<6, float, Map<Stage<Static<0>, Digits<Axis<Static<2>, Static<120>>>, Digits<Axis<Static<5>, Static<24>>>, Digits<Axis<Static<24>, Static<1>>>>>>;
+  static constexpr int kStores = 2;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<typename Store0::Compute, kWidth> store0;
+    Vector<typename Store1::Compute, kWidth> store1;
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+      const float v0 = parameter<0>(parameters...)[lane];
+      const float v1 = inputs.load0[lane];
+      const float v3 = inputs.load1[lane];
+      const float v6 = constant_f32(0x3f000000u);  // 0x1.0000000000000p-1
+      const float v2 = math::add(v0, v1);
+      const float v4 = math::add(v2, v3);
+      const float v5 = math::relu(v4);
+      const float v7 = math::mul(v4, v6);
+      store0[lane] = v5;
+      store1[lane] = v7;
+    }
+    Store0::template put<kWidth>(arguments, at, store0);
+    Store1::template put<kWidth>(arguments, at, store1);
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
+
+constexpr int kThreads = kernels::kSkinnyThreads<Schedule>;
+}  // namespace gemm_skinny_ff8e1911f064cf5b_
+
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_ff8e1911f064cf5b_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_ff8e1911f064cf5b_::kThreads, gemm_skinny_ff8e1911f064cf5b_::Schedule::kBlocks)
+gemm_skinny_ff8e1911f064cf5b(const NAUTILUS_GRID_CONSTANT gemm_skinny_ff8e1911f064cf5b_::Arguments arguments) {
+  using namespace gemm_skinny_ff8e1911f064cf5b_;
+  nautilus::kernels::gemm_skinny<Problem, Schedule, A, B, Epilogue>(arguments);
+}
+NAUTILUS_EXPORT(gemm_skinny_ff8e1911f064cf5b)
