@@ -43,6 +43,7 @@ KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
 )
 BY_DEFINITION = "by ONNX's own definition"
 AT_IMPORT = "settled at import"
+COUNTED = "sized by kernels"
 
 OWN, ONNX = "nautilus", "ai.onnx"
 """Domains: of operators that only passes make, and ONNX's own."""
@@ -53,6 +54,7 @@ def supported() -> Mapping[str, str]:
     """Return how kernels come of each operator, by its key: the name, with `domain::` before it outside ONNX's own domain."""
     found = {name: next(t for t, kind in KINDS if isinstance(o.lowering, kind)) for name, o in operators().items()}
     found = dict.fromkeys(constructs(), AT_IMPORT) | found
+    found |= {name: COUNTED for name in constructs() if name in operators() and isinstance(operators()[name].lowering, HostOnly)}
     found |= dict.fromkeys(set(VARIANTS) - set(found), "read as their newer form")
     found = {name: how for name, how in found.items() if domain(name) != OWN}
     bodies = {schema.name: body(schema) for schema in defs.get_all_schemas() if schema.domain == "" and schema.name not in found}
@@ -126,7 +128,7 @@ def limits(name: str) -> str:
     if operator is None:
         return ""
     lowering, found = operator.lowering, []
-    if isinstance(lowering, HostOnly) and "must be known" in lowering.reason:
+    if isinstance(lowering, HostOnly) and name not in constructs() and "must be known" in lowering.reason:
         found.append(lowering.reason)
     if isinstance(lowering, Anchor) and lowering.family in WINDOW_FAMILIES:
         found.append(f"up to {MOST_SPATIAL} spatial dimensions")

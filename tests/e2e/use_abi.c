@@ -105,6 +105,8 @@ static void host_runs(nautilus_model *model, nautilus_launch launch) {
   nautilus_context *context = NULL;
   struct run run;
   float times[3] = {-1, -1, -1};
+  int64_t sum[2] = {0, 0}, picked[1] = {0};
+  int64_t *shapes[4] = {sum, picked, NULL, NULL};
   prepare(&run, 3);
   options.launch = launch;
   CHECK_OK(nautilus_context_create(model, &options, &context));
@@ -112,6 +114,9 @@ static void host_runs(nautilus_model *model, nautilus_launch launch) {
   CHECK(times[0] >= 0 && times[1] >= 0 && times[2] >= 0);
   CHECK_OK(nautilus_run_host(context, run.inputs, run.outputs));
   CHECK(is_right(&run, 3));
+  CHECK_OK(nautilus_output_shapes(context, shapes, NULL));
+  CHECK(sum[0] == 2 && sum[1] == 3 && picked[0] == 2);
+  CHECK_FAILS(nautilus_output_shapes(context, NULL, NULL), NAUTILUS_INVALID_ARGUMENT, "NULL");
   run.buffers->index[0] = 6;
   CHECK_FAILS(nautilus_run_host(context, run.inputs, run.outputs), NAUTILUS_INDEX_OUT_OF_RANGE, "index outside");
   run.buffers->index[0] = 5;
