@@ -18,7 +18,7 @@ from onnx import GraphProto
 from nautilus_cli.frontend.constructs.selection import all_hold, required_to_hold
 from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, is_symbolic, symbol
+from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, is_symbolic, same, symbol
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import Sym
@@ -53,6 +53,9 @@ def solved(trial: Graph, declared: GraphProto, known: Mapping[str, np.ndarray]) 
         known: symbols for the elements of inputs, from `candidates`.
     """
     sizes: dict[str, int] = {}
+    for one in trial.requirements:
+        if same(one.low, one.high):
+            _solve(bind((one.value,), sizes)[0], one.low, sizes)
     for shape, dims in _shapes(trial, declared):
         if len(dims) != len(shape):
             continue

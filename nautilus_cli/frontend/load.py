@@ -128,6 +128,8 @@ def imported(
             raise error from None
         if graph is None or any(map(is_symbolic, (dim for _, value in graph.outputs for dim in value.type.shape))):
             raise
+        if any(is_symbolic(one.value) for one in graph.requirements):
+            raise  # an element that no declaration pins is asked for
         if not agrees(graph, model.graph):
             raise  # what the declarations were thought to say does not give what they declare
         return graph

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.checks import contents, operand, operand_count, required, same_dtype
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import F64, TensorType
+from nautilus_cli.ops.checks import contents, integers, known, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import FLOATS, INDICES, NUMERIC, dtype_from_onnx
-from nautilus_cli.ops.spec import HostOnly, Inference, Operator
+from nautilus_cli.ops.numbers import Arithmetic, progression
+from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.wide import cast, reshape
 
 _NAMES = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
 _MEL = 2595.0
@@ -79,19 +82,56 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     dtype = dtype_from_onnx(inference.attrs.output_datatype)
     if dtype not in NUMERIC:
         raise ModelError(f"output_datatype is {dtype}; the specification allows {', '.join(d.name for d in NUMERIC)}")
-    bands, length = (int(contents(inference.constants, index, _NAMES[index]).reshape(())) for index in (0, 1))
-    return (TensorType(dtype, (max(length, 0) // 2 + 1, max(bands, 0))),)
+    bands, length = (integers(contents(inference.constants, index, _NAMES[index]))[0] for index in (0, 1))
+    if bands < 0 or length < 1:
+        raise ModelError(f"{bands} bands of a spectrum of length {length}; the specification requires positive sizes")
+    return (TensorType(dtype, (length // 2 + 1, bands)),)
 
 
 def _evaluate(attrs: MelWeightMatrixAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     return (_matrix(required(arrays)).astype(dtype_from_onnx(attrs.output_datatype).numpy),)
 
 
+def _build(emitter: Emitter, attrs: MelWeightMatrixAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+    """Work `_matrix` out when the model runs, in float64: each weight from the edges of its band."""
+    bands_value, length_value, *rest = required(operands)
+    bands, length = (integers(array)[0] for array in required(known((bands_value, length_value))))
+    rate, low, high = (cast(emitter, reshape(emitter, value, ()), F64) for value in rest)
+    on = Arithmetic(emitter, F64)
+
+    def mel(hertz: Value) -> Value:
+        ratio = on.add(1, on.divide(hertz, _CORNER_HERTZ))
+        return on.multiply(on.divide(emitter.node("Log", [ratio]), np.log(10)), _MEL)
+
+    first = mel(low)
+    step = on.divide(on.subtract(mel(high), first), bands + 2)
+    points = on.add(on.multiply(progression(emitter, bands + 2, F64), step), first)
+    hertz = on.multiply(on.subtract(on.apply("Pow", 10, on.divide(points, _MEL)), 1), _CORNER_HERTZ)
+    edges = emitter.node("Floor", [on.divide(on.multiply(hertz, length + 1), rate)])
+    begin, peak, end = (_part(emitter, edges, place, bands) for place in range(3))
+    count = length // 2 + 1
+    place = reshape(emitter, progression(emitter, count, F64), (count, 1))
+    rise, fall = on.subtract(peak, begin), on.subtract(end, peak)
+    flat = on.apply("Equal", rise, 0)
+    upwards = on.where(flat, 1, on.divide(on.subtract(place, begin), on.where(flat, 1, rise)))
+    downwards = on.divide(on.subtract(end, place), on.apply("Max", fall, 1))
+    is_rising = emitter.node("And", [on.apply("GreaterOrEqual", place, begin), on.apply("LessOrEqual", place, peak)])
+    is_falling = emitter.node("And", [on.apply("GreaterOrEqual", place, peak), on.apply("Less", place, end)])
+    found = on.where(is_falling, downwards, on.where(is_rising, upwards, 0))
+    return (cast(emitter, found, dtype_from_onnx(attrs.output_datatype)),)
+
+
+def _part(emitter: Emitter, edges: Value, first: int, count: int) -> Value:
+    """Return COUNT edges from FIRST on, as a row."""
+    part = emitter.node("Slice", [edges, emitter.sizes([first]), emitter.sizes([first + count])])
+    return reshape(emitter, part, (1, count))
+
+
 OPERATOR = Operator(
     name="MelWeightMatrix",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=HostOnly("the weights follow from its operands, which must be known at compile time"),
+    lowering=Decompose(_build),
     source="ONNX 28, MelWeightMatrix-17",
     attributes=MelWeightMatrixAttrs,
     since=17,

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import FloatElement, FloatOperation, rounded
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, known, normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL, NUMERIC
 from nautilus_cli.ops.numbers import number, progression
+from nautilus_cli.ops.operands import DEFAULT_MOST
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, scalar
 
@@ -26,6 +28,8 @@ class OneHotAttrs:
 
 
 def _depth(array: np.ndarray) -> int:
+    if array.size == 1 and isinstance(element := array.reshape(-1)[0], FloatElement | FloatOperation):
+        return rounded(element, "floor", 0, DEFAULT_MOST[0], "the depth of a OneHot")
     numbers = integers(array)
     if len(numbers) != 1 or numbers[0] < 0:
         raise ModelError(f"operand 'depth' is {array.tolist()}; the specification requires one number, not negative")

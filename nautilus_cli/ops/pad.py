@@ -38,6 +38,10 @@ MAX_PIECES = 27
 """Above this a mirrored Pad is written as one Pad an axis: a load of so many pieces costs more than another kernel."""
 
 
+MOST_OPEN = 64
+"""Elements of one amount along an axis that only a run knows: memory is planned for all of them along each."""
+
+
 @dataclass(frozen=True, slots=True)
 class PadAttrs:
     """Attributes of Pad; before opset 11 amounts and fill value were attributes too."""
@@ -83,6 +87,8 @@ def amounts(
     if any(map(is_symbolic, axes)):
         if any(not -rank <= axis < rank for axis in axes):
             raise ModelError(f"axes are {list(axes)}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
+        if any(amount > MOST_OPEN or amount < -MOST_OPEN for amount in pads):
+            raise ModelError(f"pads are {list(pads)} along axes that only a run knows; up to {MOST_OPEN} are possible there")
         named = [[equal(from_front(axis, rank), dim) for axis in axes] for dim in range(rank)]
         sides = [[sum(is_here * p for is_here, p in zip(row, side, strict=True)) for row in named] for side in _sides(pads)]
         return tuple(sides[0]), tuple(sides[1])

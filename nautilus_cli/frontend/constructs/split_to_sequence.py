@@ -10,6 +10,10 @@ import numpy as np
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.entities import Entity, TensorSequence, Unavailable
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.element_types import ONNX_NUMBERS
+from nautilus_cli.ops.operands import UnknownContentsError
+from nautilus_cli.ops.split import SplitAttrs
 from nautilus_cli.ops.wide import reshape
 
 
@@ -31,7 +35,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     if split.type.dtype.kind != "int" or len(split.type.static) > 1:
         raise call.error(f"operand 'split' has the type {split.type}; the specification requires an integer or a list of integers")
     if split.constant is None:
-        return [_later(call, split)]
+        return [_by_the_run(call, x, axis, split)]
     return [TensorSequence(tuple(_parts(call, x, axis, _bounds(call, split.constant, size))))]
 
 
@@ -52,6 +56,19 @@ def _parts(call: Occurrence, x: Value, axis: int, bounds: Sequence[int]) -> list
     call.host.spend(len(bounds), call.where)
     constants = [[call.constant([n]) for n in (start, end, axis)] for start, end in pairwise(bounds)]
     return [call.builder.node("Slice", [x, *places]) for places in constants]
+
+
+def _by_the_run(call: Occurrence, x: Value, axis: int, split: Value) -> Entity:
+    """Return parts whose sizes the run knows, where inputs say them; else ones that nobody may read."""
+    if split.type.static and 1 <= split.type.static[0]:
+        sizes = call.builder.node("Cast", [split], to=ONNX_NUMBERS[I64]) if split.type.dtype != I64 else split
+        try:
+            call.host.spend(split.type.static[0], call.where)
+            return TensorSequence(call.builder.results("Split", [x, sizes], split.type.static[0], SplitAttrs(axis=axis)))
+        except UnknownContentsError as error:
+            if error.inputs:
+                raise
+    return _later(call, split)
 
 
 def _later(call: Occurrence, split: Value) -> Entity:

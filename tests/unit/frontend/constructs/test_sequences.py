@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.frontend.constructs.held import drawn, hold, refused
-from tests.unit.frontend.models import ops
+from nautilus_cli.ir.dims import is_symbolic, lower, upper
+from tests.unit.frontend.constructs.held import drawn, hold, parsed, refused
+from tests.unit.frontend.models import imported, ops
 
 INPUTS = "float[2,3] x, float[2,3] y"
 FEEDS = {"x": drawn(2, 3), "y": drawn(2, 3, seed=1)}
@@ -64,8 +65,16 @@ def test_sizes_at_run_time_leave_the_length_known() -> None:
     cut = "s = SplitToSequence <axis = 1> (x, k)"
     feeds = {**FEEDS, "k": np.array([1, 2])}
     assert hold(model(f"{cut} z = SequenceLength(s)", "int64 z", inputs), feeds).graph.nodes == ()
+    parts = imported(parsed(model(f"{cut} a = SequenceAt(s, one) z = Neg(a)", inputs=inputs)))
+    (size,) = {dim for _, value in parts.graph.outputs for dim in value.type.static if is_symbolic(dim)}
+    assert str(size) == "k[1]" and (lower(size), upper(size)) == (0, 3)
+    assert [(str(one.value), one.low, one.high) for one in parts.graph.requirements] == [("k[0] + k[1]", 3, 3)]
+
+
+def test_a_size_of_all_parts_at_run_time_leaves_their_number_open() -> None:
+    cut = "s = SplitToSequence <axis = 1> (x, k)"
     assert "reads a part of node '#6 SplitToSequence' (SplitToSequence), whose sizes are only known at run time" in refused(
-        model(f"{cut} a = SequenceAt(s, one) z = Neg(a)", inputs=inputs)
+        model(f"{cut} a = SequenceAt(s, one) z = Neg(a)", inputs=f"{INPUTS}, int64 k")
     )
 
 
