@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.errors import FileError, InternalError
 from nautilus_cli.ir.dims import Symbolic, upper
 from nautilus_cli.ir.types import DType
@@ -133,6 +134,7 @@ def _target(variant: Variant) -> dict[str, Any]:
         "code_bytes": sum(len(image.data) for image in variant.images),
         "kernels": [_kernel(k, s) for k, s in zip(plan.kernels, variant.symbols, strict=True)],
         "launches": [_launch(launch, plan) for launch in plan.launches],
+        "steps": steps_data(plan.steps),
         "target": variant.target.name,
     }
 

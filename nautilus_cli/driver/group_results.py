@@ -15,7 +15,7 @@ class GroupResult:
 
     Attributes:
         family: kernel family.
-        kernel: its symbol; "" for a group that stores empty tensors only.
+        kernel: its symbol; "" for a group that stores empty tensors only; several for one that is branches or a loop.
         operators: of its nodes.
         nodes: the ONNX nodes that it computes.
         comparisons: of each ONNX tensor that it stores; empty where it stores none.

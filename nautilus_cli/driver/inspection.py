@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.driver.options import InspectOptions, Progress, silent
 from nautilus_cli.driver.plan_sections import (
     Section,
@@ -18,10 +19,12 @@ from nautilus_cli.driver.plan_sections import (
     plan_data,
     shared_lines,
     source,
+    steps_section,
 )
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import FileError, UsageError, nearest
-from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node
+from nautilus_cli.ir.control import all_nodes
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group
 from nautilus_cli.ir.text import print_graph
 from nautilus_cli.lowering.plan import Plan
 
@@ -86,12 +89,13 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     points = points_of(options.shapes, options.dims, model)
     (planned,) = plan_each(fused, ((target, recorded_choice(Cache.default(), target)),), points=points)
     if options.explain is not None:
-        return _explain(options.explain, graph, fused, planned)
+        return _explain(options.explain, graph, planned)
     sections += [
         Section(title="graph", text=print_graph(graph)),
         Section(title="unsupported", text="none"),
         _groups_section(fused),
         kernels_section(planned),
+        *steps_section(steps_data(planned.steps)),
         memory_section(planned),
     ]
     data |= {"groups": _groups_data(fused), **plan_data(planned)}
@@ -125,23 +129,23 @@ def _groups_data(fused: FusedGraph) -> list[dict[str, Any]]:
     ]
 
 
-def _explain(name: str, graph: Graph, fused: FusedGraph, plan: Plan) -> InspectResult:
+def _explain(name: str, graph: Graph, plan: Plan) -> InspectResult:
     """Say where one ONNX node went, and which rewrites came close at the nodes that are left of it."""
     from nautilus_cli.passes.rewriting import explain
 
-    known = {origin for node in graph.nodes for origin in node.origin}
+    known = {origin for node in all_nodes(graph) for origin in node.origin}
     if name not in known:
         hint = f"It was folded away, or there is no such node. {nearest(name, known)}"
         raise UsageError(f"nothing is left of node '{name}'.", where="--explain", hint=hint)
-    left: list[Node] = [node for node in graph.nodes if name in node.origin]
+    left = [node for node in all_nodes(graph) if name in node.origin]
     sections = [Section(title=f"node {name}", text=f"became {', '.join(node.op for node in left)}")]
     data: dict[str, Any] = {"node": name, "operators": [node.op for node in left], "launches": []}
-    for number, group in enumerate(fused.groups):
-        if any(node in group.members() for node in left):
-            request = plan.kernels[plan.launches[number].kernel].request
+    for number, launch in enumerate(plan.launches):
+        if name in launch.origin:
+            request = plan.kernels[launch.kernel].request
             line = f"launch {number}: {request.family}; {fields_text(request.problem)}; {fields_text(request.schedule)}"
-            sections.append(Section(title=f"launch {number}", text=f"{line}; with {nodes_text(_origin(group), 12)}"))
-            data["launches"].append({"launch": number, "family": request.family, "nodes": _origin(group)})
+            sections.append(Section(title=f"launch {number}", text=f"{line}; with {nodes_text(launch.origin, 12)}"))
+            data["launches"].append({"launch": number, "family": request.family, "nodes": list(launch.origin)})
     rows = tuple((node.op, rule, why) for node in left for rule, why in explain(graph, node))
     if rows:
         sections.append(Section(title="rewrites that did not apply", columns=("operator", "rule", "reason"), rows=rows))
@@ -167,8 +171,8 @@ def _inspect_library(path: Path) -> InspectResult:
     return InspectResult(sections=(summary, *sections, Section(title="memory", text=memory)), data=data)
 
 
-def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section, Section]:
-    """Return the kernels and launches of one target, as its part of the manifest has them."""
+def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section, ...]:
+    """Return the kernels, launches and steps of one target, as its part of the manifest has them."""
     behind = "" if is_one else f" of {target['target']}"
     uses = Counter(launch["kernel"] for launch in target["launches"])
     kernels = Section(
@@ -187,4 +191,4 @@ def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section,
             for i, launch in enumerate(target["launches"])
         ),
     )
-    return kernels, launches
+    return kernels, launches, *steps_section(target.get("steps", ()), behind)

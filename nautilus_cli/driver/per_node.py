@@ -7,7 +7,7 @@ The first group that differs is then built once more with a kernel for each of i
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,9 @@ from nautilus_cli.driver.held_choice import HeldChoice, held_target
 from nautilus_cli.driver.options import Progress, VerifyOptions
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel
-from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.kernels.base import Choose
+from nautilus_cli.lowering.control import launches_of
 from nautilus_cli.lowering.plan import SIZES_NOTE
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
@@ -74,7 +74,7 @@ def per_node(
     groups = bench.compare(fused)
     notes = []
     launched = {launch["kernel"] for launch in held["launches"] if launch["note"] != SIZES_NOTE}
-    if {group.kernel for group in groups} - {""} != {held["kernels"][number]["symbol"] for number in launched}:
+    if {kernel for group in groups for kernel in group.kernel.split()} != {held["kernels"][number]["symbol"] for number in launched}:
         notes.append(
             f"the library was compiled by Nautilus {library.info.version}, which chose other kernels; compared were those of today."
         )
@@ -193,16 +193,16 @@ class _Bench:
             with load_library(path, device=self.options.device, place=place) as library:
                 self.progress("running", 0, 1)
                 found = library({name: drawn.array for name, drawn in self.inputs.items()})
-        launched = [number for number, group in enumerate(exposed.groups) if _stores_something(group)]
-        numbers = (launch.kernel for launch in planned.launches if launch.note != SIZES_NOTE)
+        numbers = iter([launch.kernel for launch in planned.launches if launch.note != SIZES_NOTE])
         return (
-            {group: symbols[number] for group, number in zip(launched, numbers, strict=True)},
+            {number: _symbols(group, numbers, symbols) for number, group in enumerate(exposed.groups)},
             {name: _in_onnx_order(found[name], value) for name, value in exposed.graph.outputs},
         )
 
 
-def _stores_something(group: Group) -> bool:
-    return not all(same(value.type.elements, 0) for value in group.outputs)
+def _symbols(group: Group, numbers: Iterator[int], symbols: Sequence[str]) -> str:
+    """Return the kernels of a group: none where it stores nothing, several where it is branches or a loop."""
+    return " ".join(dict.fromkeys(symbols[next(numbers)] for _ in range(launches_of(group))))
 
 
 def _in_onnx_order(array: np.ndarray, value: Value) -> np.ndarray:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from nautilus_cli.artifact.steps import steps_text
 from nautilus_cli.driver.memory import memory_of
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.lowering.plan import Plan, Port
@@ -105,6 +106,11 @@ def launches_section(plan: Plan) -> Section:
         geometry = (grid, str(kernel.geometry.threads), str(kernel.geometry.smem_bytes))
         rows.append((str(number), str(launch.kernel), kernel.request.family, *geometry, what))
     return Section(title="launches", columns=columns, rows=tuple(rows))
+
+
+def steps_section(steps: Sequence[Mapping[str, Any]], behind: str = "") -> tuple[Section, ...]:
+    """Return which launches run, and when, from what the manifest says; nothing where all do, one after another."""
+    return (Section(title=f"steps{behind}", text="\n".join(steps_text(steps))),) if steps else ()
 
 
 def memory_section(plan: Plan) -> Section:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.driver.inspection import InspectResult
 from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.open_dimensions import points_of
@@ -18,6 +19,7 @@ from nautilus_cli.driver.plan_sections import (
     plan_data,
     port_data,
     shared_lines,
+    steps_section,
 )
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.frontend.load import load
@@ -90,5 +92,5 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
         **plan_data(first),
         "more_targets": [plan_data(p) for p in plans[1:]],
     }
-    per_target = [section for p in plans for section in (kernels_section(p), launches_section(p))]
+    per_target = [s for p in plans for s in (kernels_section(p), launches_section(p), *steps_section(steps_data(p.steps)))]
     return InspectResult(sections=(summary, *per_target, memory_section(first)), data=data, notes=notes)

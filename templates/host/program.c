@@ -20,7 +20,7 @@ static nautilus_status read_back(nautilus_context *context, cu_stream stream, ui
              "reading what decides a branch");
   TRY_DRIVER(driver, cuStreamSynchronize(stream), "waiting for what decides a branch");
   *value = *context->read;
-  return NAUTILUS_OK;
+  return context_take_flag(context); /* a loop over what is not to be used may have no end */
 }
 
 static nautilus_status copy(nautilus_context *context, cu_stream stream, cu_pointer to, cu_pointer from, uint64_t bytes) {
