@@ -310,9 +310,7 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
     base, low, high = list(first), list(first), list(first)
     for i, coordinate in enumerate(outer.coordinates):
         for j, axis in enumerate(coordinate):
-            last = axis.stop - 1 - axis.begin
-            if lower(last) < 0:
-                return None
+            last = maximum(0, axis.stop - 1 - axis.begin)  # where a digit has no value, no coordinate has an element
             for d, s in enumerate(shares[i, j]):
                 base[d] -= s * axis.begin
                 low[d] += minimum(0, s * last)

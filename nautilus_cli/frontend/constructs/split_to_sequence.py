@@ -60,7 +60,7 @@ def _parts(call: Occurrence, x: Value, axis: int, bounds: Sequence[int]) -> list
 
 def _by_the_run(call: Occurrence, x: Value, axis: int, split: Value) -> Entity:
     """Return parts whose sizes the run knows, where inputs say them; else ones that nobody may read."""
-    if split.type.static and 1 <= split.type.static[0]:
+    if split.type.static and split.type.static[0] >= 1:
         sizes = call.builder.node("Cast", [split], to=ONNX_NUMBERS[I64]) if split.type.dtype != I64 else split
         try:
             call.host.spend(split.type.static[0], call.where)

@@ -148,3 +148,15 @@ def test_padding_of_a_size_that_is_not_known(mode: str) -> None:
             found = np.where(valid, offsets if piece.operand == 0 else -1, found)
         numpy_mode = {"constant": {"mode": "constant", "constant_values": -1}}.get(mode, {"mode": mode})
         np.testing.assert_array_equal(found, np.pad(array, [(0, 0), (3, 2)], **numpy_mode))
+
+
+def test_sizes_that_may_be_zero_merge_as_others_do() -> None:
+    rows = symbol("z", 0, 9)
+    column = compose(broadcast((rows, 1), (rows, 4)), identity((rows, 1)))
+    assert column == broadcast((rows, 1), (rows, 4)) and len(column.stages) == 1
+    turned = compose(permuted((rows, 4), (1, 0)), column)
+    assert len(turned.stages) == 1
+    for size in (0, 1, 5):
+        offsets, valid = bind(turned, {"z": size}).offsets()
+        np.testing.assert_array_equal(offsets, np.broadcast_to(np.arange(size), (4, size)))
+        assert valid.all()
