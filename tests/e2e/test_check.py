@@ -65,15 +65,6 @@ def test_everything_is_listed_whoever_finds_it(tmp_path: Path, nautilus: Caller)
 
 
 def test_an_option_that_helps_is_named_and_helps(tmp_path: Path, nautilus: Caller) -> None:
-    mask = port("mask", 4, dtype=TensorProto.BOOL)
-    nodes = [node("NonZero", "mask", "places", "places"), node("Gather", "x places", "y", "gather")]
-    path = saved(networks.model(nodes, [port("x", 4), mask], [port("y")]), tmp_path / "model.onnx")
-    outcome = nautilus("check", path, "--target", "emulated")
-    if outcome.code == 0:
-        pytest.skip("sizes that depend on contents are compiled")
-    assert "--bind" in outcome.out
-    nautilus("check", path, "--target", "emulated", "--bind", "mask=1,0,1,1").done()
-
     path = saved(perceptron(batch="batch"), tmp_path / "open.onnx")
     outcome = nautilus("check", path, "--target", "emulated")
     assert outcome.code == MODEL

@@ -187,7 +187,6 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
         (unary("Relu", alpha=1.0), "node 'only' (Relu): attribute 'alpha' is not supported"),
         (model([node("Constant", [], ["y"])], [], [output("y")]), "(Constant)"),
         (model([node("Constant", [], ["y"], value_string="a")], [], [output("y", TensorProto.STRING)]), "attribute 'value_string'"),
-        (model([node("NonZero", ["x"], ["y"])], [X], [output("y", INT64)]), "node '#0 NonZero' (NonZero)"),
     ],
 )
 def test_refusal_says_which_node_and_why(proto: ModelProto, message: str) -> None:

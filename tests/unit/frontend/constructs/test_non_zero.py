@@ -41,8 +41,18 @@ def test_more_places_than_elements() -> None:
     assert "declared with 5 places, but its operand has 4 elements" in refused(text("float", "4", 1, 5))
 
 
-def test_unknown_number_of_places() -> None:
-    assert "contents" in refused(text("float", "4", 1, "n"))
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (2, 2, 2), (1, 1)])
+def test_any_number_of_places(shape: tuple[int, ...]) -> None:
+    """As many as there are, of one graph."""
+    graph = imported(parsed(text("float", ", ".join(map(str, shape)), len(shape), "n"))).graph
+    for x in (np.zeros(shape), np.ones(shape), np.arange(np.prod(shape)).reshape(shape) % 3):
+        found = evaluate(graph, {"x": x.astype(np.float32)})["y"]
+        np.testing.assert_array_equal(found, np.array(np.nonzero(x)))
+
+
+def test_a_scalar_has_no_coordinate() -> None:
+    graph = imported(parsed("g (float x) => (int64[0, n] y) { y = NonZero(x) }")).graph
+    assert [evaluate(graph, {"x": np.array(x, np.float32)})["y"].shape for x in (0, 3)] == [(0, 0), (0, 1)]
 
 
 def test_contents_that_are_known() -> None:
