@@ -310,13 +310,15 @@ def _merge(outer: Stage, inner: Stage) -> Stage | None:
     base, low, high = list(first), list(first), list(first)
     for i, coordinate in enumerate(outer.coordinates):
         for j, axis in enumerate(coordinate):
-            last = maximum(0, axis.stop - 1 - axis.begin)  # where a digit has no value, no coordinate has an element
+            last = (axis.stop if axis.is_guarded else maximum(1, axis.stop)) - 1 - axis.begin  # of none, no coordinate has an element
+            if lower(last) < 0:
+                return None
             for d, s in enumerate(shares[i, j]):
                 base[d] -= s * axis.begin
                 low[d] += minimum(0, s * last)
                 high[d] += maximum(0, s * last)
     guarded = any(a.is_guarded for a in digits)
-    if any(lower(lo) < 0 or upper(hi - a.extent) >= 0 for lo, hi, a in zip(low, high, digits, strict=True)):
+    if any(lower(lo) < 0 or upper(hi - maximum(1, a.extent)) >= 0 for lo, hi, a in zip(low, high, digits, strict=True)):
         return None
     if guarded:
         return _merge_guarded(outer, inner, digits, base, shares)
