@@ -207,8 +207,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"tile_n of {s.tile_n}; multiples of 8 up to {MOST_BOX} are written")
     if s.cluster_m > 1 and s.cluster_n > 1:
         reasons.append("a cluster shares one operand, not both")
-    elif s.cluster_k > 1 and s.cluster_m * s.cluster_n > 1:
-        reasons.append("a cluster shares operands or the depth, not both")
+    elif s.parts > 1 and s.cluster_m * s.cluster_n > 1:
+        reasons.append("blocks share operands, or parts of the depth, not both")
     elif s.cluster > 8:
         reasons.append(f"{s.cluster} blocks in a cluster; at most 8 are possible")
     wide = ROW_BYTES // problem.element_bytes
@@ -271,16 +271,10 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
     if s.parts * s.rows * s.tile_n * _SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
         yield "the sums do not fit where the ring is"
-    if s.tile_n % _share_columns(s):
-        yield f"tile_n of {s.tile_n} is no whole shares of {_share_columns(s)} columns"
-
-
-def _share_columns(schedule: Schedule) -> int:
-    """Return how many columns each part finishes, of those that do; as kernels/wgmma_parts.cuh has it."""
-    s = schedule
-    together = 8 * max(1, s.vector_c // 2)
-    shares = max(1, min(s.parts, s.tile_n // together))
-    return s.tile_n // shares if s.tile_n % shares == 0 and s.tile_n // shares % together == 0 else s.tile_n + 1
+    together = 8 * max(1, s.vector_c // 2)  # columns that lanes exchange
+    shares = max(1, min(s.parts, s.tile_n // together))  # as kernels/wgmma_parts.cuh has it
+    if s.tile_n % (shares * together):
+        yield f"tile_n of {s.tile_n} is no whole shares of {together} columns for {shares} parts"
 
 
 def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
@@ -370,8 +364,7 @@ def _tilings(problem: WgmmaProduct) -> Iterator[Schedule]:
             continue
         for tile_n in _TILES_N:
             if tile_n < 2 * max(16, problem.n) and (problem.b_k_last or tile_n % wide == 0):
-                group_m = 8 if problem.m > 8 * tile_m else 1
-                schedule = Schedule(tile_m=tile_m, tile_n=tile_n, consumers=consumers, group_m=group_m)
+                schedule = Schedule(tile_m=tile_m, tile_n=tile_n, consumers=consumers, group_m=8)
                 yield replace(schedule, **{switch: True}) if switch else schedule
 
 

@@ -3,6 +3,8 @@
 Usage:
     python -m tests.bench.gemm build FILE [SET ...]     compile the jobs of some sets for sm_90a; needs no GPU
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
+    python -m tests.bench.gemm plot OUT.json CHART      draw them beside cuBLAS, as .svg or .png; needs matplotlib
+    python -m tests.bench.gemm ladder OUT.json CHART    draw what the set `ladder` has measured
 
 Sets: see SETS.
 """
@@ -67,6 +69,11 @@ def main(arguments: list[str]) -> int:
             return build(Path(path), names)
         case ["run", path, out]:
             return run(Path(path), Path(out))
+        case ["plot" | "ladder" as kind, results, chart]:
+            from tests.bench.gemm import plot
+
+            (plot.rates if kind == "plot" else plot.ladder)(Path(results), Path(chart))
+            return 0
     print(__doc__, file=sys.stderr)
     print(", ".join(SETS), file=sys.stderr)
     return 2

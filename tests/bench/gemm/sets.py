@@ -213,15 +213,25 @@ def table() -> Wanted:
 
 
 def _shared_out(product: Product) -> Wanted:
-    """Yield products of few tiles with an operand or the depth shared out."""
-    shares: tuple[dict[str, Any], ...] = ({}, {"cluster_n": 2}, {"cluster_k": 2}, {"cluster_k": 3}, {"cluster_k": 4}, {"cluster_k": 6})
-    for tile_n in (32, 64, 96, 128):
-        tiles = -(-product.m // 64) * -(-product.n // tile_n)
-        for share in shares:
-            for switch in ({"consumers": 1}, {"consumers": 2, "slices_depth": True}):
-                fields = {"tile_m": 64, "tile_n": tile_n, **switch, **share}
-                if tiles * share.get("cluster_k", 1) <= 150 and tiles * share.get("cluster_k", 1) >= 40:
-                    yield wgmma(product, _label(fields), **fields)
+    """Yield products of few tiles: with their depth shared out, and with two blocks on a multiprocessor."""
+    warpgroups = (({"tile_m": 64, "consumers": 1}), ({"tile_m": 128, "consumers": 2}), ({"tile_m": 128, "consumers": 1}))
+    for base in warpgroups[: 1 if product.m < 256 else 3]:
+        for tile_n in (32, 64, 96, 128):
+            tiles = -(-product.m // base["tile_m"]) * -(-product.n // tile_n)
+            for cluster_k in (1, 2, 3, 4, 6):
+                for residents in (1, 2):
+                    fields = {**base, "tile_n": tile_n, "group_m": 8, "cluster_k": cluster_k, "residents": residents}
+                    steps = -(-product.k // 64)
+                    if 40 <= tiles * cluster_k <= 132 * residents * (2 if cluster_k == 1 else 1) and steps >= 2 * cluster_k:
+                        yield wgmma(product, _label(fields), **fields)
+
+
+def resident() -> Wanted:
+    """Products of few tiles."""
+    for m, n, k in (*SMALL, (1024, 1024, 1024), (64, 4096, 4096), (64, 768, 768), (32, 1024, 4096), (256, 1024, 1024), (256, 4096, 1024)):
+        p = Product(m=m, n=n, k=k)
+        yield from _shared_out(p)
+        yield from _spread(p, 6)
 
 
 _TABLE: tuple[tuple[Product, int], ...] = (
@@ -357,6 +367,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "ladder": ladder,
     "large": large,
     "single": single,
+    "resident": resident,
     "small": small,
     "table": table,
     "variants": variants,

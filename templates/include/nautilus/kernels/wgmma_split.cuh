@@ -28,7 +28,7 @@ struct Rests {
   }
 };
 
-// Writes what tf32 leaves of kBytes of floats, shared out among kThreads threads of which this is number THREAD.
+// Writes what tf32 leaves of kBytes of floats, rounded to tf32, shared out among kThreads threads of which this is number THREAD.
 template <int kBytes, int kThreads>
 NAUTILUS_DEVICE void write_rests(const unsigned char *from, unsigned char *to, int thread) {
   using Chunk = Vector<float, 4>;
@@ -39,7 +39,10 @@ NAUTILUS_DEVICE void write_rests(const unsigned char *from, unsigned char *to, i
     if (kChunks % kThreads != 0 && number >= kChunks) break;
     Chunk chunk = reinterpret_cast<const Chunk *>(from)[number];
     NAUTILUS_UNROLL
-    for (int i = 0; i < 4; ++i) chunk[i] -= device::bit_cast<float>(device::bit_cast<uint32>(chunk[i]) & 0xFFFFE000u);
+    for (int i = 0; i < 4; ++i) {
+      const float rest = chunk[i] - device::bit_cast<float>(device::bit_cast<uint32>(chunk[i]) & 0xFFFFE000u);
+      chunk[i] = device::bit_cast<float>(device::to_tf32(rest));
+    }
     reinterpret_cast<Chunk *>(to)[number] = chunk;
   }
 }
