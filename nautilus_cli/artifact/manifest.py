@@ -18,7 +18,8 @@ from typing import Any
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.errors import FileError, InternalError
-from nautilus_cli.ir.dims import Symbolic, upper
+from nautilus_cli.ir.dims import Symbolic, symbols, upper
+from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.types import DType
 from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
 from nautilus_cli.lowering.ranges import dimensions
@@ -56,7 +57,7 @@ def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Symbolic):
-        return str(value)
+        return _size(value)
     if isinstance(value, DType):
         return str(value)
     if isinstance(value, Enum):
@@ -68,6 +69,12 @@ def _plain(value: object) -> Any:
     if isinstance(value, Sequence):
         return [_plain(v) for v in value]
     raise InternalError(f"the manifest cannot hold {type(value).__name__}")
+
+
+def _size(size: Symbolic) -> str:
+    """Return an open dimension by its name as it is, and an expression as `ir.dims_text` reads it, where odd names are quoted."""
+    name = str(size)
+    return name if any(name == symbol.name for symbol in symbols(size)) else size_text(size)
 
 
 def _port(port: Port) -> dict[str, Any]:

@@ -23,6 +23,7 @@ _SHAPE = re.compile(r"(?P<name>.+)[=:](?P<dims>(?:\d+(?:x\d+)*)?)", re.DOTALL)
 _SIZES = r"\d+(?:\.\.\d+(?:/\d+)?)?"
 _OPEN_SHAPE = re.compile(rf"(?P<name>.+)[=:](?P<dims>(?:{_SIZES}(?:x{_SIZES})*)?)", re.DOTALL)
 _DIMENSION = re.compile(rf"(?P<name>.+)=(?P<range>{_SIZES})(?:@(?P<points>\d+(?:,\d+)*))?", re.DOTALL)
+_DIMENSION_SIZE = re.compile(r"(?P<name>.+)=(?P<size>\d{1,18})", re.DOTALL)
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<name>.+)=(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})", re.DOTALL)
 _BINDING = re.compile(r"(?P<name>.+)=(?P<value>[^=]+)", re.DOTALL)
@@ -56,6 +57,14 @@ def dimension(value: str) -> tuple[str, DimRange]:
     if outside := [point for point in points if not range_.low <= point <= range_.high]:
         raise click.BadParameter(f"'{value}' asks for {outside[0]}, which is not in {range_}.")
     return found["name"], DimRange(range_.low, range_.high, range_.divisor, points)
+
+
+def dimension_size(value: str) -> tuple[str, int]:
+    """Return the (name, size) of `NAME=7`."""
+    found = _DIMENSION_SIZE.fullmatch(value)
+    if not found:
+        raise click.BadParameter(f"'{value}' is not the size of a dimension. Write NAME=7.")
+    return found["name"], int(found["size"])
 
 
 def _size(text: str) -> Size:
@@ -167,6 +176,28 @@ def open_graph_options(command: Command) -> Command:
         callback=_by_name,
         metavar="NAME=1x3x224x224",
         help="The shape of an input; once for each. A range, 1..64x3x224x224, leaves a dimension open to the run.",
+    )(command)
+
+
+def sizes_options(command: Command) -> Command:
+    """Add --dim and --shape for sizes of what a library leaves open, as `sizes` and `shapes`."""
+    command = click.option(
+        "--dim",
+        "sizes",
+        type=dimension_size,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=7",
+        help="The size of a dimension that the library leaves open. Default: the smallest, the largest, and sizes between.",
+    )(command)
+    return click.option(
+        "--shape",
+        "shapes",
+        type=shape,
+        multiple=True,
+        callback=_by_name,
+        metavar="NAME=1x3x224x224",
+        help="The shape of an input with such dimensions; once for each.",
     )(command)
 
 

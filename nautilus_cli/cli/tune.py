@@ -7,22 +7,23 @@ from pathlib import Path
 import click
 
 from nautilus_cli.cli.options import (
-    graph_options,
     jobs_option,
     json_option,
     model_argument,
+    open_graph_options,
     seed_option,
     target_device_option,
     target_option,
 )
 from nautilus_cli.cli.settings import Settings, common_options
+from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("tune", short_help="Search for faster schedules.")
 @model_argument
 @click.option("--trials", type=click.IntRange(min=1), required=True, metavar="N", help="Schedules to try for each distinct problem.")
 @target_option
-@graph_options
+@open_graph_options
 @target_device_option
 @jobs_option
 @seed_option("the search")
@@ -34,7 +35,8 @@ def command(
     model: Path,
     trials: int,
     target: str | None,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: dict[str, tuple[Size, ...]],
+    dims: dict[str, DimRange],
     bindings: dict[str, str],
     outputs: tuple[str, ...],
     device: int | None,
@@ -44,14 +46,24 @@ def command(
 ) -> None:
     """Search for faster schedules of MODEL's kernels.
 
-    What is found is recorded, and every later compile of an equal problem for the same GPU uses it.
+    What is found is recorded, and every later compile of an equal problem for the same GPU uses it. Where dimensions are open, kernels are
+    tuned for the sizes behind the @ of --dim, and compile with the same sizes finds what was recorded.
     """
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_notes, show_tuning
 
     options = driver.TuneOptions(
-        model=model, trials=trials, target=target, shapes=shapes, bindings=bindings, outputs=outputs, device=device, jobs=jobs, seed=seed
+        model=model,
+        trials=trials,
+        target=target,
+        shapes=shapes,
+        dims=dims,
+        bindings=bindings,
+        outputs=outputs,
+        device=device,
+        jobs=jobs,
+        seed=seed,
     )
     with ProgressLine(settings) as progress:
         result = driver.tune(options, progress=progress)

@@ -15,6 +15,7 @@ from nautilus_cli.cli.options import (
     place_option,
     ranges_option,
     seed_option,
+    sizes_options,
     tolerance_options,
 )
 from nautilus_cli.cli.settings import Settings, common_options
@@ -32,6 +33,7 @@ from nautilus_cli.cli.settings import Settings, common_options
     help="Compare on each .npz file, or each of ONNX's test_data_set folders, in it; outputs that they hold are those expected.",
 )
 @click.option("--per-node", is_flag=True, help="Also compare what each kernel stores, and name the first node that is wrong.")
+@sizes_options
 @jobs_option
 @seed_option("the inputs drawn")
 @ranges_option
@@ -51,6 +53,8 @@ def command(
     golden: Path | None,
     dataset: Path | None,
     per_node: bool,
+    sizes: dict[str, int],
+    shapes: dict[str, tuple[int, ...]],
     jobs: int | None,
     seed: int,
     ranges: dict[str, tuple[float, float]],
@@ -85,6 +89,8 @@ def command(
         device=device,
         place=place,
         per_node=per_node,
+        sizes=sizes,
+        shapes=shapes,
         jobs=jobs,
     )
     with ProgressLine(settings) as progress:

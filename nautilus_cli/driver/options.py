@@ -71,6 +71,8 @@ class VerifyOptions:
         device: number of the GPU.
         place: where the library runs, as `nautilus_cli.load` takes it: `automatic`, `gpu` or `emulated`.
         per_node: also compare what each group of nodes stores, and name the first that is wrong.
+        sizes: of dimensions that the library leaves open, by name; none for some sizes of all, or those of the inputs.
+        shapes: of inputs with such dimensions, by name.
         jobs: compilers at once, for that; None for one a core.
     """
 
@@ -88,6 +90,8 @@ class VerifyOptions:
     device: int = 0
     place: str = "automatic"
     per_node: bool = False
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     jobs: int | None = None
 
 
@@ -99,7 +103,8 @@ class TuneOptions:
         model: the ONNX file.
         trials: schedules tried for each distinct problem.
         target: name of a target; None for the device present, else the emulator.
-        shapes: static shape of an input, by name.
+        shapes: shape of an input, by name; a range leaves a dimension open to the run.
+        dims: ranges of dimensions that the model names; kernels are tuned for the points in them.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         device: number of the GPU to measure on; None for the first that fits.
@@ -110,7 +115,8 @@ class TuneOptions:
     model: Path
     trials: int
     target: str | None = None
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     device: int | None = None

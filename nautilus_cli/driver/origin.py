@@ -7,10 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from nautilus_cli.artifact import manifest
-from nautilus_cli.errors import FileError, UsageError
+from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel, load
-from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, symbol, symbols, upper
+from nautilus_cli.ir.dims_text import parse_size
+from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.ranges import representative
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.verify import archive
@@ -18,7 +22,7 @@ from nautilus_cli.verify import archive
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def origin(library: Library, model: Path, shapes: Shapes | None = None) -> LoadedModel:
+def origin(library: Library, model: Path, shapes: Mapping[str, Sequence[Size]] | None = None) -> LoadedModel:
     """Return the model with the library's shapes, bindings and outputs, after making sure that the library was compiled from it.
 
     Args:
@@ -50,9 +54,8 @@ def origin(library: Library, model: Path, shapes: Shapes | None = None) -> Loade
 def open_error(library: Library) -> UsageError:
     """Return the error for a library whose dimensions are open where sizes are needed."""
     names = ", ".join(dimension.name for dimension in library.dimensions)
-    return UsageError(
-        f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays of some sizes."
-    )
+    hint = "Pass --inputs FILE.npz with arrays of some sizes; verify also takes sizes, --dim NAME=7 or --shape INPUT=7x16."
+    return UsageError(f"leaves dimensions open ({names})", where=str(library.path), hint=hint)
 
 
 def given_shapes(library: Library, inputs: Path) -> Shapes:
@@ -61,21 +64,84 @@ def given_shapes(library: Library, inputs: Path) -> Shapes:
     return {tensor.name: arrays[tensor.name].shape for tensor in library.inputs if tensor.name in arrays}
 
 
+def open_shapes(library: Library) -> Shapes:
+    """Return the shapes of a library's inputs with the open dimensions in them, as the manifest has them.
+
+    Raises:
+        FileError: the manifest is missing.
+    """
+    content = manifest.read(manifest.manifest_path(library.path), digest=library.info.manifest_sha256)
+    known = {d.name: d for d in _symbols(library)}
+
+    def size(text: int | str) -> int:
+        if isinstance(text, int):
+            return text
+        return symbol(text, known[text].low, known[text].high, known[text].divisor) if text in known else parse_size(text, known)
+
+    return {port["name"]: tuple(map(size, port["shape"])) for port in content["inputs"]}
+
+
+def _symbols(library: Library) -> tuple[Symbol, ...]:
+    return tuple(Symbol(d.name, d.low, d.high, d.divisor) for d in library.dimensions)
+
+
+def open_origin(library: Library, model: Path) -> LoadedModel:
+    """Return the model as `origin` does, with the dimensions open that the library leaves open.
+
+    Raises:
+        FileError: as `origin`.
+        NautilusError: the model cannot be loaded.
+    """
+
+    def size(dim: int) -> Size:
+        divisor = next((s.divisor for s in symbols(dim) if str(dim) == s.name), 1)
+        return DimRange(lower(dim), upper(dim), divisor) if is_symbolic(dim) else dim
+
+    return origin(library, model, {name: tuple(map(size, shape)) for name, shape in open_shapes(library).items()})
+
+
+def sized_shapes(library: Library, sizes: Mapping[str, int], shapes: Shapes) -> Shapes:
+    """Return the shapes of a library's inputs for sizes that the user gives.
+
+    Args:
+        library: the library.
+        sizes: of open dimensions, by name.
+        shapes: of inputs, by name.
+
+    Raises:
+        UsageError: a name is unknown, or sizes do not fit or leave dimensions open.
+    """
+    found, known = open_shapes(library), {d.name: d for d in _symbols(library)}
+    given = {name: (size, f"--dim {quoted(name)}") for name, size in sizes.items()}
+    for name, (_, where) in given.items():
+        if name not in known:
+            raise UsageError("the library leaves open no dimension of this name", where=where, hint=nearest(name, known))
+    for name, shape in shapes.items():
+        where = f"--shape {quoted(name)}"
+        if name not in found or len(found[name]) != len(shape):
+            raise UsageError("the library has no input of this name and rank", where=where, hint=nearest(name, found))
+        for dim, size in zip(found[name], shape, strict=True):
+            if str(dim) in known and given.setdefault(str(dim), (size, where))[0] != size:
+                raise UsageError(f"dimension {dim} is {given[str(dim)][0]} by {given[str(dim)][1]}, and {size} here", where=where)
+    bound = {name: bind(shape, {name: size for name, (size, _) in given.items()}) for name, shape in found.items()}
+    if any(map(is_symbolic, (dim for shape in bound.values() for dim in shape))):
+        raise open_error(library)
+    for name, shape in shapes.items():
+        if tuple(shape) != bound[name]:
+            wanted = "x".join(map(str, bound[name]))
+            raise UsageError(f"with these sizes the library takes {wanted}", where=f"--shape {quoted(name)}")
+    return bound
+
+
 def sampled_shapes(library: Library) -> Iterator[tuple[str, Shapes]]:
     """Yield shapes of the inputs of a library with open dimensions, with what they are.
 
     Raises:
         FileError: the manifest is missing.
-        UsageError: an input has a dimension that is worked out from others.
     """
-    content = manifest.read(manifest.manifest_path(library.path), digest=library.info.manifest_sha256)
-    dims = tuple(Symbol(d.name, d.low, d.high, d.divisor) for d in library.dimensions)
-    known = {d.name for d in dims}
-    for port in content["inputs"]:
-        if any(isinstance(size, str) and size not in known for size in port["shape"]):
-            raise open_error(library)
-    for what, sizes in sampled(dims):
-        yield what, {p["name"]: tuple(sizes[size] if isinstance(size, str) else size for size in p["shape"]) for p in content["inputs"]}
+    shapes = open_shapes(library)
+    for what, sizes in sampled(_symbols(library)):
+        yield what, {name: bind(shape, sizes) for name, shape in shapes.items()}
 
 
 def sampled(dims: Sequence[Symbol]) -> Iterator[tuple[str, Mapping[str, int]]]:

@@ -21,8 +21,11 @@ from nautilus_cli.codegen.render import render
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.held_choice import HeldChoice, held_target
 from nautilus_cli.driver.options import Progress, VerifyOptions
+from nautilus_cli.driver.origin import open_origin
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import same, symbols
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.kernels.base import Choose
 from nautilus_cli.lowering.control import launches_of
@@ -60,10 +63,12 @@ def per_node(
         NautilusError: something cannot be built or run.
     """
     held = held_target(library.manifest, library.info.target)
-    fused = pipeline.run(model.graph)
+    kernels_of = open_origin(library, options.model) if library.dimensions else model  # kernels that serve all sizes, as the library's
+    fused = pipeline.run(kernels_of.graph)
     inputs = check.given_or_drawn(model.graph, settings)
     bench = _Bench(
         model=model,
+        sizes=_sizes(kernels_of.graph, model.graph),
         options=options,
         settings=settings,
         target=registry.target(library.info.target),
@@ -133,6 +138,7 @@ class _Bench:
     """Builds fused graphs, runs them and compares what they store."""
 
     model: LoadedModel
+    sizes: Mapping[str, int]
     options: VerifyOptions
     settings: check.Settings
     target: Target
@@ -144,7 +150,7 @@ class _Bench:
         """Return what is found for each group."""
         exposed = expose(fused)
         names = {value: name for name, value in exposed.graph.outputs}
-        graph = _reference_graph(self.model.graph, exposed)
+        graph = _reference_graph(self.model.graph, exposed, self.sizes)
         kernels, results = self._run(exposed)
         self.progress("comparing each group", 0, 1)
         checker = check.Checker(graph, lambda _: results, self.settings, self.progress)
@@ -209,15 +215,24 @@ def _in_onnx_order(array: np.ndarray, value: Value) -> np.ndarray:
     """Return a stored tensor, whose elements lie in the value's own order of dimensions, in ONNX order."""
     if value.order is None:
         return array
-    stored = array.reshape([value.type.static[axis] for axis in value.order])
+    stored = array.reshape([array.shape[axis] for axis in value.order])
     return np.ascontiguousarray(stored.transpose(np.argsort(value.order)))
 
 
-def _reference_graph(graph: Graph, exposed: FusedGraph) -> Graph:
+def _sizes(graph: Graph, sized: Graph) -> dict[str, int]:
+    """Return the sizes of open dimensions, by name, in a graph of the same inputs where they are fixed."""
+    pairs = zip(graph.inputs, sized.inputs, strict=True)
+    dims = [pair for (_, a), (_, b) in pairs for pair in zip(a.type.static, b.type.static, strict=True)]
+    return {symbol.name: size for dim, size in dims for symbol in symbols(dim) if str(dim) == symbol.name}
+
+
+def _reference_graph(graph: Graph, exposed: FusedGraph, sizes: Mapping[str, int]) -> Graph:
     """Return the model's graph with those of its tensors as outputs that EXPOSED gives out, behind its own."""
     tensors: dict[str, Any] = {v.tensor: v for node in graph.nodes for v in node.results() if v.tensor is not None}
     outputs = list(graph.outputs)
     for name, value in exposed.graph.outputs[len(graph.outputs) :]:
-        if name == value.tensor and name in tensors and tensors[name].type == value.type:
-            outputs.append((name, tensors[name]))
+        known = tensors.get(name) if name == value.tensor else None
+        shape = bind(value.type.static, sizes)
+        if known is not None and known.type.dtype == value.type.dtype and same(known.type.static, shape):
+            outputs.append((name, known))
     return replace(graph, outputs=tuple(outputs))

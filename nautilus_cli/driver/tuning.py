@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,25 @@ from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.codegen.render import render
 from nautilus_cli.driver.compilation import tool_versions
+from nautilus_cli.driver.open_dimensions import open_dimensions, points_of
 from nautilus_cli.driver.options import Progress, TuneOptions, silent
 from nautilus_cli.driver.selection import Selection, select
 from nautilus_cli.errors import DeviceError, ToolchainError
 from nautilus_cli.frontend.load import load
-from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.alone import alone
-from nautilus_cli.lowering.planner import plan
+from nautilus_cli.lowering.intervals import middle
+from nautilus_cli.lowering.planner import plan_each
+from nautilus_cli.lowering.ranges import dimensions, representative
 from nautilus_cli.numerics import compare
 from nautilus_cli.numerics.tolerance import derived
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.runtime.session import Session
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
@@ -89,10 +95,14 @@ def tune(options: TuneOptions, progress: Progress = silent) -> TuneResult:
         why = f"{selection.target.name} cannot be measured here: {selection.notes[0]}"
         raise DeviceError(why, where="--target", hint="Tune on a machine with that GPU.")
     store = Cache.default()
-    model = load(options.model, shapes=options.shapes, bindings=options.bindings, outputs=options.outputs)
-    planned = plan(pipeline.run(model.graph), selection.target, records.recorded_choice(store, selection.target, gpu=selection.gpu))
-    problems = {(k.request.family, k.request.problem): k.request for k in planned.kernels if k.request.family in TUNED_FAMILIES}
+    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
+    points = points_of(options.shapes, options.dims, model)
+    asked = _Asked(records.recorded_choice(store, selection.target, gpu=selection.gpu))
+    (planned,) = plan_each(pipeline.run(model.graph), ((selection.target, asked),), points=points)
+    problems = {(r.family, r.problem): r for k in planned.kernels for r in _at_points(k.request, points, asked)}
     notes = selection.notes
+    if open_dimensions(model) and not points:
+        notes = (*notes, "tuned for the largest sizes; --dim NAME=1..512@128,256 says which sizes matter.")
     if selection.target.is_emulated:
         notes = (*notes, "these times are the emulator's, not a GPU's; they are kept apart and serve to try the search.")
     found = []
@@ -100,6 +110,45 @@ def tune(options: TuneOptions, progress: Progress = silent) -> TuneResult:
         progress(f"tuning {request.family}, {options.trials} trials each", number, len(problems))
         found.append(_tune_one(request, selection, store, options))
     return TuneResult(target=selection.target.name, problems=tuple(found), notes=notes)
+
+
+class _Asked:
+    """A choice that remembers what it was asked: for which problems of known sizes `compile` will look for a record."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._problems: set[tuple[str, Any]] = set()
+
+    def __call__(self, family: Family, problem: Any, target: Target) -> Any:
+        """Return the schedule of the choice itself."""
+        self._problems.add((family.name, problem))
+        return self._choose(family, problem, target)
+
+    def __contains__(self, found: tuple[str, Any]) -> bool:
+        return found in self._problems
+
+
+def _at_points(request: KernelRequest, points: Mapping[str, tuple[int, ...]], asked: _Asked) -> Iterator[KernelRequest]:
+    """Yield a kernel with the sizes that the user names, or those just below that share no divisor; else with the largest.
+
+    Of several dimensions every combination counts that `compile` asks for.
+    """
+    if request.family not in TUNED_FAMILIES:
+        return
+    dims = dimensions((request.problem, request.functors))
+    if not dims:
+        yield request
+        return
+    choices = []
+    for dim in dims:
+        named = [size for size in points.get(dim.name, ()) if dim.low <= size <= dim.high and size % dim.divisor == 0]
+        near = [representative(replace(dim, high=max(dim.low, size))) for size in named or [dim.high]]
+        rest = [] if named else [dim.high, *([middle(dim)] if points else [])]
+        choices.append(list(dict.fromkeys((*named, *near, *rest))))
+    for sizes in product(*choices):
+        at = bind(request, {dim.name: size for dim, size in zip(dims, sizes, strict=True)})
+        if (request.family, at.problem) in asked:
+            yield replace(at, scalars=0)
 
 
 def _tune_one(request: KernelRequest, selection: Selection, store: Cache, options: TuneOptions) -> TunedProblem:

@@ -10,7 +10,7 @@ from typing import Any
 
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
-from nautilus_cli.driver.origin import given_shapes, open_error, origin, reference_model, sampled_shapes
+from nautilus_cli.driver.origin import given_shapes, open_error, open_origin, origin, reference_model, sampled_shapes, sized_shapes
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -96,14 +96,21 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
 
 def _origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:
     """Yield the model that a library was compiled from, with what its shapes are; at several sizes where dimensions are open."""
+    if not library.dimensions and (options.sizes or options.shapes):
+        raise UsageError("leaves no dimension open", where=str(library.path), hint="Leave out --dim and --shape.")
     if not library.dimensions:
         yield "its shapes", origin(library, options.model)
     elif options.inputs is not None:
         yield "the sizes given", origin(library, options.model, given_shapes(library, options.inputs))
-    elif options.dataset is not None or options.per_node or options.golden is not None:
+    elif options.sizes or options.shapes:
+        yield "the sizes given", origin(library, options.model, sized_shapes(library, options.sizes, options.shapes))
+    elif options.dataset is not None:
+        yield "the sizes of its cases", open_origin(library, options.model)
+    elif options.golden is not None:
         raise open_error(library)
     else:
-        for what, shapes in sampled_shapes(library):
+        sampled = list(sampled_shapes(library))
+        for what, shapes in sampled[-1:] if options.per_node else sampled:
             yield what, origin(library, options.model, shapes)
 
 
@@ -113,9 +120,14 @@ def _require_one_source(options: VerifyOptions) -> None:
         "--inputs": options.inputs,
         "--golden": options.golden,
         "--range": options.ranges,
+        "--dim": options.sizes,
+        "--shape": options.shapes,
         "--save-inputs": options.save_inputs,
         "--save-outputs": options.save_outputs,
     }
+    if options.inputs is not None and (options.sizes or options.shapes):
+        where = "--dim" if options.sizes else "--shape"
+        raise UsageError("the arrays of --inputs say how large everything is", where=where, hint="Leave out this option.")
     if options.per_node and options.dataset:
         raise UsageError("each group is compared on one set of inputs", where="--per-node", hint="Leave out --dataset.")
     for option, value in given.items():
@@ -195,8 +207,8 @@ def _verify_dataset(
     model: LoadedModel, library: Library, options: VerifyOptions, settings: check.Settings, folder: Path, progress: Progress
 ) -> VerifyResult:
     """Compare on each case of a folder: with the outputs that it holds, else with onnxruntime."""
-    checker = check.Checker(model.graph, library, settings, progress)
     found = dataset.places(folder)
+    checker = None if library.dimensions else check.Checker(model.graph, library, settings, progress)
     oracle: check.Reference | None = None
     cases: list[CaseResult] = []
     data: list[dict[str, Any]] = []
@@ -204,6 +216,10 @@ def _verify_dataset(
     references: dict[str, None] = {}
     for number, place in enumerate(found):
         progress(f"comparing {place.name}", number, len(found))
+        if checker is None or library.dimensions:
+            if library.dimensions:
+                model = origin(library, options.model, dataset.case_shapes(place, model.graph, model.constants))
+            checker = check.Checker(model.graph, library, settings, progress)
         case = dataset.read_case(place, model.graph, model.constants)
         if case.expected is None:
             oracle = reference = oracle or check.oracle(reference_model(library, options.model, model), options.model.parent)

@@ -278,7 +278,7 @@ class _Search:
             if dim in deciding:
                 choices[dim.name] = named or tuple(_down(dim, ratio))
             else:
-                choices[dim.name] = (named or (_middle(dim),))[:1]
+                choices[dim.name] = (named or (middle(dim),))[:1]
         steps: dict[int, _Step] = {}
         for values in product(*choices.values()):
             sizes = dict(zip(choices, values, strict=True))
@@ -302,7 +302,7 @@ def _down(dim: Symbol, ratio: int) -> Iterator[int]:
         size //= ratio
 
 
-def _middle(dim: Symbol) -> int:
+def middle(dim: Symbol) -> int:
     """Return the size in the middle of a range, as ratios go."""
     return max(dim.low, isqrt(max(1, dim.low) * dim.high) // dim.divisor * dim.divisor)
 

@@ -73,20 +73,29 @@ def read_case(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) ->
         FileError: a file cannot be read.
         UsageError: an array is missing, unknown, or of another element type or shape.
     """
-    if place.is_dir():
-        inputs = _tensors(place, "input", None if constants else [name for name, _ in graph.inputs])
-        outputs = _tensors(place, "output", [name for name, _ in graph.outputs])
-    else:
-        arrays = archive.read(place)
-        types = {name: value.type for name, value in graph.outputs}
-        outputs = {name: array for name, array in arrays.items() if name in types}
-        inputs = {name: array for name, array in arrays.items() if name not in types}
+    inputs, outputs = _arrays(place, graph, constants)
     where = str(place)
     return Case(
         name=place.name,
         inputs=check_given(without_bound(inputs, constants, where), graph, where),
         expected=check_arrays(outputs, {name: value.type for name, value in graph.outputs}, where, "output") if outputs else None,
     )
+
+
+def case_shapes(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes that a case gives to the inputs of a model whose dimensions are open; arguments as those of `read_case`."""
+    inputs, _ = _arrays(place, graph, constants)
+    return {name: inputs[name].shape for name, _ in graph.inputs if name in inputs}
+
+
+def _arrays(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+    """Return the inputs and the outputs that a file or folder holds, as they are."""
+    if place.is_dir():
+        inputs = _tensors(place, "input", None if constants else [name for name, _ in graph.inputs])
+        return inputs, _tensors(place, "output", [name for name, _ in graph.outputs])
+    arrays = archive.read(place)
+    outputs = {name for name, _ in graph.outputs}
+    return {n: a for n, a in arrays.items() if n not in outputs}, {n: a for n, a in arrays.items() if n in outputs}
 
 
 def _by_number(path: Path) -> tuple[object, ...]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.text import constants_by_key, parse_graph, print_graph
+from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.registry import target
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.tuning.records import recorded_choice
 from tests.e2e.commands import Caller
 from tests.e2e.decoders import DIMS, decoder
 from tests.e2e.networks import perceptron, saved
@@ -78,3 +84,79 @@ def test_a_model_is_checked(nautilus: Caller, model: Path) -> None:
     for more in ((), ("--fp32-mode", "3xtf32")):
         assert "launches" in nautilus("check", model, "--target", "sm_90a,emulated", *RANGE, *more).done().out
     assert "leaves open" in nautilus("check", model, *EMULATED).out
+
+
+def compiled(nautilus: Caller, model: Path, *more: str) -> Path:
+    library = model.with_name("libmodel.so")
+    nautilus("compile", model, "-o", library, *EMULATED, *more, "--no-verify").done()
+    return library
+
+
+def test_a_library_is_compared_at_sizes_of_the_users(nautilus: Caller, model: Path) -> None:
+    library = compiled(nautilus, model, *RANGE)
+    saved_inputs = model.with_name("x.npz")
+    for given in (("--dim", "batch=7"), ("--shape", "x=7x8"), ("--shape", "x=7x8", "--dim", "batch=7")):
+        assert "compared at the sizes given" in nautilus("verify", model, library, *given, "--save-inputs", saved_inputs).done().err
+        with np.load(saved_inputs) as arrays:
+            assert arrays["x"].shape == (7, 8)
+    assert "the library was compiled for 1 to 40" in nautilus("verify", model, library, "--dim", "batch=41").refused(2)
+    assert "no dimension of this name" in nautilus("verify", model, library, "--dim", "bach=4").refused(2)
+    assert "dimension batch is 4 by --dim 'batch', and 5 here" in nautilus(
+        "verify", model, library, "--dim", "batch=4", "--shape", "x=5x8"
+    ).refused(2)
+    assert "with these sizes the library takes 5x8" in nautilus("verify", model, library, "--shape", "x=5x9").refused(2)
+    assert "the arrays of --inputs say" in nautilus("verify", model, library, "--inputs", saved_inputs, "--dim", "batch=7").refused(2)
+
+
+def test_golden_outputs_and_folders_of_cases(nautilus: Caller, model: Path, tmp_path: Path) -> None:
+    library = compiled(nautilus, model, *RANGE)
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    for size in (1, 7, 40):
+        golden, inputs = tmp_path / "y.npz", tmp_path / "x.npz"
+        given = ("--dim", f"batch={size}")
+        nautilus("verify", model, library, *given, "--save-inputs", inputs, "--save-outputs", golden).done()
+        nautilus("verify", model, library, *given, "--golden", golden).done()
+        with np.load(inputs) as x, np.load(golden) as y:
+            np.savez(cases / f"{size}.npz", **(x if size == 7 else {**x, **y}))
+            wrong = {**y, "y": y["y"] + 1}
+        np.savez(golden, **wrong)
+        assert nautilus("verify", model, library, *given, "--golden", golden).code == 6
+    data = json.loads(nautilus("verify", model, library, "--dataset", cases, "--json").done().out)
+    assert [case["case"] if "case" in case else case["name"] for case in data["cases"]] == ["1.npz", "7.npz", "40.npz"]
+    assert "leaves dimensions open (batch)" in nautilus("verify", model, library, "--golden", golden).refused(2)
+    np.savez(cases / "2.npz", x=np.zeros((41, 8), np.float32))
+    assert "the library was compiled for 1 to 40" in nautilus("verify", model, library, "--dataset", cases).refused(2)
+
+
+@pytest.mark.parametrize("given", [(), ("--dim", "batch=7")])
+def test_each_group_is_compared_with_kernels_for_all_sizes(given: tuple[str, ...], nautilus: Caller, model: Path) -> None:
+    library = compiled(nautilus, model, "--dim", "batch=1..40")
+    data = json.loads(nautilus("verify", model, library, "--per-node", *given, "--json").done().out)
+    assert len(data["groups"]) >= 3 and data["fault"] is None
+    manifest = json.loads(library.with_suffix(".json").read_text())
+    assert {group["kernel"] for group in data["groups"]} == {kernel["symbol"] for kernel in manifest["kernels"]}
+    assert any(tensor["name"] == "hidden" and tensor["match"] for group in data["groups"] for tensor in group["tensors"])
+
+
+def test_a_mask_as_long_as_past_and_tokens_is_sampled_too(nautilus: Caller, tmp_path: Path) -> None:
+    path = saved(decoder(has_mask=True), tmp_path / "masked.onnx")
+    ranges = ("--dim", "batch=1..2", "--dim", "sequence=1..6", "--dim", "past=0..20", "--dim", "total=1..26")
+    library = compiled(nautilus, path, *ranges, "--inplace-cache")
+    assert json.loads(library.with_suffix(".json").read_text())["inputs"][1]["shape"] == ["batch", "past + sequence"]
+    given = ("--dim", "batch=2", "--shape", "past.0.key=2x3x5x8", "--dim", "sequence=3")
+    done = nautilus("verify", path, library, *given, "--range", "position_ids=0..40", "--range", "attention_mask=1..1").done()
+    assert "compared at the sizes given" in done.err
+
+
+def test_what_is_tuned_at_a_point_is_compiled(nautilus: Caller, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAUTILUS_CACHE_DIR", str(tmp_path / "cache"))  # records of its own
+    data = json.loads(nautilus("tune", model, *EMULATED, *RANGE, "--trials", "3", "--json").done().out)
+    sizes = {int(re.search(r" m=(\d+) ", problem["problem"])[1]) for problem in data["problems"]}  # type: ignore[index]
+    assert sizes & {13, 16} and sizes <= {13, 16, 37, 40}, "the point, the prime below it, or those of the range"
+    choice = recorded_choice(Cache.default(), target("emulated"))
+    fused = pipeline.run(load(model, dims={"batch": DimRange(1, 40)}).graph)
+    plan_each(fused, ((target("emulated"), choice),), points={"batch": (16,)})
+    assert choice.hits, "compile with the same point finds what was recorded"
+    said = nautilus("tune", model, *EMULATED, "--dim", "batch=1..40", "--trials", "1").done().err
+    assert "tuned for the largest sizes; --dim NAME=1..512@128,256 says which sizes matter." in said

@@ -136,7 +136,7 @@ def test_from_the_command_line(nautilus: Caller, built: tuple[Path, Path], tmp_p
         "run", output, "--inputs", arrays
     ).refused(2)
     assert "leaves dimensions open (batch)" in nautilus("bench", output).refused(2)
-    assert "leaves dimensions open (batch)" in nautilus("verify", built[0], output, "--per-node").refused(2)
+    assert "leaves dimensions open (batch)" in nautilus("verify", built[0], output, "--golden", results).refused(2)
     assert "compared at the smallest sizes, the largest sizes, sizes between" in nautilus("verify", built[0], output).done().err
     np.savez(arrays, x=batch(5))
     assert "compared at the sizes given" in nautilus("verify", built[0], output, "--inputs", arrays).done().err

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from nautilus_cli import driver
+from nautilus_cli.ir.ranges import DimRange
 
 from .conftest import Run
 
@@ -32,6 +33,13 @@ def test_options_reach_driver(run: Run, answer) -> None:
             seed=5,
         )
     ]
+
+
+def test_ranges_reach_driver(run: Run, answer) -> None:
+    calls = answer("tune", FOUND)
+    assert run("tune", *["m.onnx", "--trials", "8", "--shape", "x=1..4x3", "--dim", "n=8..64/8@32"]).code == 0
+    ranges = {"shapes": {"x": (DimRange(1, 4), 3)}, "dims": {"n": DimRange(8, 64, 8, (32,))}}
+    assert calls == [driver.TuneOptions(model=Path("m.onnx"), trials=8, **ranges)]
 
 
 def test_each_problem_has_a_row(run: Run, answer) -> None:
