@@ -653,7 +653,7 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
         case Indicator():
             return indicator(substitute(atom.value, sizes), is_zero=atom.is_zero)
         case Named():
-            return substitute(atom.value, sizes)
+            return named(atom.name, substitute(atom.value, sizes))  # written out, a product of such would grow with the product of terms
         case Factor():
             return factor(substitute(atom.divisor, sizes))
         case Rounded():

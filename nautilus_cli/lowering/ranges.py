@@ -27,9 +27,10 @@ OPEN_FAMILIES = frozenset(
         "pool",
         "resize",
         "row",
+        "scan",
         "scatter",
-        "top_k",
         "suppression",
+        "top_k",
     }
 )
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""

@@ -25,7 +25,25 @@ MOST_ELEMENTS = 256
 _EXACT_FLOAT = 1 << 24
 """Integers up to this have an exact float32. Source: IEEE 754-2019, 3.3."""
 
+_BY_AXES = (
+    "CumProd",
+    "CumSum",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Squeeze",
+    "Unsqueeze",
+)
+
 READERS: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(_BY_AXES, (1,)),
     "AffineGrid": (1,),
     "Col2Im": (1, 2),
     "ConstantOfShape": (0,),

@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, I64, U32, U64, TensorType
-from nautilus_cli.ops.checks import normal_axis, operand, operand_count, required
+from nautilus_cli.ops.checks import integers, normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import FLOATS, INDICES
+from nautilus_cli.ops.open_axes import line_shape
+from nautilus_cli.ops.operands import UnknownContentsError
 from nautilus_cli.ops.precision import stored, widened
-from nautilus_cli.ops.spec import Anchor, Inference, Operator
+from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
+from nautilus_cli.ops.view import view
 
 _ALLOWED = (*FLOATS, I32, I64, U32, U64)
 
@@ -36,13 +40,10 @@ def cumulative_axis(constants: Sequence[np.ndarray | None], rank: int) -> int:
     if given is None:
         if rank == 1:
             return 0
-        raise ModelError(
-            "operand 'axis' is not known at compile time, which is not supported",
-            hint="Where it is a graph input, fix it with --bind NAME=VALUE.",
-        )
+        raise UnknownContentsError(1, "axis")
     if given.size != 1:
         raise ModelError(f"operand 'axis' has shape {list(given.shape)}; the specification requires one number")
-    return normal_axis(int(given.reshape(())), rank)
+    return normal_axis(integers(given)[0], rank)
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -71,6 +72,22 @@ def _evaluate_with(
     return evaluate
 
 
+def _with_known_axis(
+    emitter: Emitter, op: str, attrs: CumulativeAttrs, operands: tuple[Value | None, ...]
+) -> tuple[Value | None, ...] | None:
+    """Write it along the second of three dimensions, whose sizes the run knows, where only that knows the axis; None where it is known."""
+    x, given = required(operands)
+    shape = x.type.static
+    if given.contents is None or len(shape) < 2:
+        return None
+    lines = view(emitter, x, line_shape(shape, cumulative_axis((None, given.contents), len(shape))))
+    return (view(emitter, emitter.node(op, [lines, emitter.constant(np.array(1, np.int64))], attrs), shape),)
+
+
+def _normaliser(op: str) -> Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...] | None]:
+    return lambda emitter, attrs, operands: _with_known_axis(emitter, op, attrs, operands)
+
+
 OPERATORS = tuple(
     Operator(
         name=name,
@@ -80,6 +97,7 @@ OPERATORS = tuple(
         source=f"ONNX 28, {name}-{version}",
         attributes=CumulativeAttrs,
         since=since,
+        normalise=_normaliser(name),
     )
     for name, version, since, accumulate, identity in (("CumSum", 14, 11, np.cumsum, 0), ("CumProd", 26, 26, np.cumprod, 1))
 )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F64, I8, I32, I64, U8, U32, U64, DType, TensorType
 from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
 from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.open_axes import named_dimensions, require_distinct, split_shape, without
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Lowering, MovementContext, Operator, Reduction
+from nautilus_cli.ops.view import view
 from nautilus_cli.ops.wide import cast, scalar, widen
 
 _SUMMABLE = (*FLOATS, I32, I64, U32, U64)
@@ -56,7 +60,10 @@ def _infer_with(allowed: Collection[DType]) -> Callable[[Inference], tuple[Tenso
         operand_count(inference, 1, 2)
         data = operand(inference, 0, "data", allowed)
         optional_operand(inference, 1, "axes", (I64,))
-        axes = reduced_axes(inference.attrs, _given_axes(inference.constants, inference.types), len(data.shape))
+        given = _given_axes(inference.constants, inference.types)
+        if _is_open(given):
+            return (TensorType(data.dtype, _open_shape(inference, data.static, given)),)
+        axes = reduced_axes(inference.attrs, given, len(data.shape))
         if inference.attrs.keepdims:
             shape = tuple(1 if a in axes else d for a, d in enumerate(data.static))
         else:
@@ -64,6 +71,37 @@ def _infer_with(allowed: Collection[DType]) -> Callable[[Inference], tuple[Tenso
         return (TensorType(data.dtype, shape),)
 
     return infer
+
+
+def _is_open(given: Sequence[int] | None) -> TypeGuard[Sequence[int]]:
+    """Whether there are axes that only a run knows."""
+    return given is not None and any(map(is_symbolic, given))
+
+
+def _open_shape(inference: Inference, shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
+    if len(axes) > len(shape):
+        raise ModelError(f"{len(axes)} axes are given; the operand has {len(shape)} dimensions")
+    require_distinct(inference, axes, len(shape))
+    flags = named_dimensions(axes, len(shape))
+    if inference.attrs.keepdims:
+        return split_shape(shape, flags)[::2]
+    return without(shape, flags, len(axes))
+
+
+Reduced = Callable[[Value, tuple[int, ...], int], Value]
+"""Emits a reduction of a value over known axes, with keepdims."""
+
+
+def _with_known_axes(emitter: Emitter, attrs: ReduceAttrs, operands: tuple[Value | None, ...], reduced: Reduced) -> Value | None:
+    """Write a reduction over axes that only a run knows as one over known axes, whose sizes it knows; None where it knows the axes."""
+    data = first_of(operands)
+    axes = operands[1].contents if len(operands) > 1 and operands[1] is not None else None
+    if axes is None:
+        return None
+    shape = data.type.static
+    flags = named_dimensions(integers(axes), len(shape))
+    kept = reduced(view(emitter, data, split_shape(shape, flags)), tuple(range(1, 2 * len(shape), 2)), 0)
+    return kept if attrs.keepdims else view(emitter, kept, without(shape, flags, axes.size))
 
 
 Reduce = Callable[[np.ndarray, tuple[int, ...], bool], np.ndarray]
@@ -148,7 +186,9 @@ def _decomposed(steps: Steps) -> Decompose:
 
     def build(emitter: Emitter, attrs: ReduceAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
         data = first_of(operands)
-        result = steps(emitter, widen(emitter, data), _known_axes(attrs, operands), attrs.keepdims)
+        result = _with_known_axes(emitter, attrs, operands, lambda x, axes, keep: steps(emitter, widen(emitter, x), axes, keep))
+        if result is None:
+            result = steps(emitter, widen(emitter, data), _known_axes(attrs, operands), attrs.keepdims)
         return (cast(emitter, result, data.type.dtype),)
 
     return Decompose(build)
@@ -182,6 +222,14 @@ def _log_sum_exp_steps(emitter: Emitter, x: Value, axes: tuple[int, ...], keep: 
     return emitter.node("Squeeze", [result], axes=axes)
 
 
+def _normaliser(op: str) -> Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...] | None]:
+    def normalise(emitter: Emitter, attrs: ReduceAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
+        found = _with_known_axes(emitter, attrs, operands, lambda x, axes, keep: reduction(emitter, op, x, axes, keepdims=keep))
+        return None if found is None else (found,)
+
+    return normalise
+
+
 def _row(name: str, version: int, reduce: Reduce, lowering: Lowering, allowed: Collection[DType] = _SUMMABLE) -> Operator:
     return Operator(
         name=name,
@@ -190,6 +238,7 @@ def _row(name: str, version: int, reduce: Reduce, lowering: Lowering, allowed: C
         lowering=lowering,
         source=f"ONNX 28, {name}-{version}",
         attributes=ReduceAttrs,
+        normalise=None if isinstance(lowering, Decompose) else _normaliser(name),
     )
 
 

@@ -48,7 +48,8 @@ nautilus_status nautilus_model_describe(const nautilus_model *model, nautilus_mo
   filled.plan_digest = model->digests[2];
   filled.weights_digest = model->digests[3];
   filled.version = model->payload.strings + header->producer;
-  filled.dimension_count = model->payload.symbol_count;
+  for (size_t i = 0; i < model->payload.symbol_count; i++)
+    filled.dimension_count += model->payload.symbols[i].source == SOURCE_DIMENSION;
   for (size_t i = 0; i < header->output_count; i++)
     filled.counted_count += (size_t)counts_give(model, header->input_count + i);
   return struct_write(info, &filled, sizeof filled, "nautilus_model_info");
@@ -75,9 +76,13 @@ static nautilus_status describe_port(const nautilus_model *model, size_t first, 
 nautilus_status nautilus_dimension_describe(const nautilus_model *model, size_t index, nautilus_dimension *dimension) {
   if (model == NULL)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_dimension_describe: the model is NULL");
-  if (index >= model->payload.symbol_count)
-    return error_set(NAUTILUS_INVALID_ARGUMENT, "there is no dimension %zu: the model has %zu", index, model->payload.symbol_count);
-  const struct payload_symbol *symbol = &model->payload.symbols[index];
+  const struct payload_symbol *symbol = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < model->payload.symbol_count; i++)
+    if (model->payload.symbols[i].source == SOURCE_DIMENSION && count++ == index)
+      symbol = &model->payload.symbols[i];
+  if (symbol == NULL)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "there is no dimension %zu: the model has %zu", index, count);
   nautilus_dimension filled = {sizeof filled, model->payload.strings + symbol->name, symbol->low, symbol->high, symbol->divisor};
   return struct_write(dimension, &filled, sizeof filled, "nautilus_dimension");
 }
