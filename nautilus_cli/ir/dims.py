@@ -481,7 +481,7 @@ def rounded(value: Float, manner: str, low: int, high: int, name: str) -> int:
     """Return a number that the host works out from elements of float inputs, as an integer: see `Rounded`."""
     known = _float(value)
     if known is not None and isfinite(known):
-        return {"floor": floor, "ceil": ceil, "even": round}[manner](known)
+        return floor(known) if manner == "floor" else ceil(known) if manner == "ceil" else round(known)
     return Symbolic.of({((Rounded(value, manner, low, high, name), 1),): 1})
 
 
