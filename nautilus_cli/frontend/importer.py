@@ -16,6 +16,7 @@ from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.declared_sizes import checked
+from nautilus_cli.frontend.element_values import is_candidate
 from nautilus_cli.frontend.entities import Entity, Text
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
@@ -24,6 +25,7 @@ from nautilus_cli.frontend.names import domain_name, is_default, node_label, ope
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name, text_outputs
 from nautilus_cli.frontend.refusals import refusal
+from nautilus_cli.frontend.required_numbers import with_required_numbers
 from nautilus_cli.frontend.schema_functions import schema_defaults, schema_function
 from nautilus_cli.frontend.scope import MAX_DEPTH, Scope
 from nautilus_cli.frontend.structure import ordered
@@ -126,6 +128,8 @@ class Importer:
             scope.values[name] = Text(value) if name in inputs.texts else value
         for name, known in inputs.known.items():
             scope.values[name] = self._builder.known(inputs.types[name], known, name)
+        if inputs.lets_numbers_decide:
+            self._builder.let_numbers_decide(frozenset(name for name, type_ in inputs.types.items() if is_candidate(type_)))
         self._body(graph.node, scope)
         return scope
 
@@ -136,7 +140,8 @@ class Importer:
         for name, known in inputs.known.items():
             (first, value), *others = outputs
             outputs = [(first, checked(self._builder, value, sources[name], known)), *others]
-        return outputs
+        (first, value), *others = outputs
+        return [(first, with_required_numbers(self._builder, value)), *others]
 
     def trial(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph for its types alone, which ranges may make larger than tensors can be."""

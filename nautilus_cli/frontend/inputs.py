@@ -51,6 +51,7 @@ class Inputs:
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
         elements: symbols for the elements of run-time inputs that rules compute with; the host reads those.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
+        lets_numbers_decide: whether numbers that kernels compute may decide shapes.
     """
 
     types: Mapping[str, TensorType]
@@ -59,6 +60,7 @@ class Inputs:
     elements: Mapping[str, np.ndarray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
+    lets_numbers_decide: bool = False
 
 
 NO_DIMS: Mapping[str, DimRange] = {}

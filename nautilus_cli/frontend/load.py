@@ -147,6 +147,8 @@ def _with_equal_dims(
             return inputs, graph, (*notes, *told)
         except (UnknownContentsError, RangeError) as refusal:
             known = with_elements(inputs, refusal) if isinstance(refusal, UnknownContentsError) else with_ranges(inputs, refusal)
+            if known is None and isinstance(refusal, UnknownContentsError) and not inputs.lets_numbers_decide:
+                known = replace(inputs, lets_numbers_decide=True)
             if known is None:
                 raise
             inputs = known

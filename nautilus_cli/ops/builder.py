@@ -17,6 +17,7 @@ from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
+from nautilus_cli.ops.given_numbers import GivenNumbers
 from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, shortened
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
@@ -39,6 +40,9 @@ Wanted = str | bool | None
 
 _LONGEST_MESSAGE = 500
 
+_MOST_QUESTIONS = 64
+"""That one node's rules may ask of numbers that kernels give."""
+
 
 class GraphBuilder:
     """Appends nodes one by one; each is typed by its operator's shape rule.
@@ -50,6 +54,7 @@ class GraphBuilder:
         origin: ONNX nodes that the next nodes come from.
         most_bytes: that a tensor may take.
         requirements: what a run makes sure of.
+        conditions: bool scalars that have to be true in a run.
     """
 
     def __init__(
@@ -78,6 +83,8 @@ class GraphBuilder:
         self._sources = sources
         self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
         self.requirements: list[Requirement] = []
+        self.conditions: list[Value] = []
+        self._given: GivenNumbers | None = None
         self._counts: list[tuple[str, Value]] = []
         self._around: GraphBuilder | None = None  # of the graph around one that a node is to hold
         self._names: set[str] = set()  # of the counts, those of other builders of the same model included
@@ -155,8 +162,7 @@ class GraphBuilder:
         operator = self.operator(op)
         attrs = self.attributes(operator, attrs, overrides)
         inputs = tuple(inputs)
-        seen = tuple(map(self._seen, inputs))
-        types = self.infer(operator, attrs, seen, len(outputs))
+        seen, types = self._settled(operator, attrs, inputs, len(outputs))
         constants = self._fold(operator, attrs, inputs, types)
         found = None
         if constants is None:
@@ -179,6 +185,26 @@ class GraphBuilder:
         """Return the contents of a value as integers and expressions, where they are known as such; None where they are data."""
         seen = self._seen(value)
         return None if seen is None else seen.contents
+
+    def _settled(
+        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int
+    ) -> tuple[tuple[Value | None, ...], tuple[TensorType, ...]]:
+        """Return the operands as rules see them, and the types of the results; numbers of kernels are made known where rules ask."""
+        for _ in range(_MOST_QUESTIONS):
+            seen = tuple(map(self._seen, inputs))
+            try:
+                return seen, self.infer(operator, attrs, seen, outputs)
+            except UnknownContentsError as error:
+                if self._given is None or not self._given.learn(inputs[error.index], error.inputs or (), operator.name):
+                    raise
+            except RangeError as error:
+                if self._given is None or not self._given.cut(error.ranges):
+                    raise
+        raise ModelError("asks too much of numbers that kernels give", where=self.place(operator.name))
+
+    def let_numbers_decide(self, readable: frozenset[str]) -> None:
+        """Let numbers that kernels compute decide shapes; not those that follow from READABLE inputs, which the host may read."""
+        self._given = GivenNumbers(self, self._read, readable)
 
     def _seen(self, value: Value | None) -> Value | None:
         """Return a value with what is known of its contents, though a node or the caller gives it."""

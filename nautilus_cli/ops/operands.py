@@ -8,10 +8,10 @@ where the other side of the question is an error of the model (`allowed`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
-from nautilus_cli.ir.dims import Element, Symbol, Symbolic, UndecidedError, element, symbols, upper
+from nautilus_cli.ir.dims import Count, Element, Symbol, Symbolic, UndecidedError, symbols, upper
 from nautilus_cli.ir.types import TensorType
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -78,8 +78,7 @@ class Cut:
     @property
     def value(self) -> int:
         """The symbol with this range, as an integer."""
-        assert isinstance(self.symbol.source, Element)
-        return element(self.symbol.source, self.symbol.name, self.low, self.high)
+        return Symbolic.of({((replace(self.symbol, low=self.low, high=self.high), 1),): 1})
 
 
 def allowed(ask: Callable[[Mapping[str, int]], object]) -> dict[str, Cut]:
@@ -128,7 +127,7 @@ def _cuts(error: UndecidedError) -> tuple[Cut, ...]:
             pass
         case _:
             return ()
-    if not isinstance(atom.source, Element) or atom.divisor != 1:
+    if not isinstance(atom.source, Element | Count) or atom.divisor != 1:
         return ()
     # sign * symbol + offset <= limit
     limit = -offset - (1 if error.relation == "is less than" else 0)
@@ -140,12 +139,12 @@ def _cuts(error: UndecidedError) -> tuple[Cut, ...]:
 
 
 def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
-    """Return default ranges of elements that are sizes of tensors without a bound of their own."""
+    """Return default ranges of elements, and numbers of kernels, that are sizes of tensors without a bound of their own."""
     found: dict[str, Cut] = {}
     for type_ in types:
         unbounded = [dim for dim in type_.static if upper(dim) >= _UNBOUNDED]
         known = sorted({s for dim in unbounded for s in symbols(dim)}, key=lambda s: s.name)
-        open_ones = [s for s in known if isinstance(s.source, Element) and s.high == HIGHEST]
+        open_ones = [s for s in known if isinstance(s.source, Element | Count) and s.high == HIGHEST]
         most = DEFAULT_MOST[min(len(open_ones), len(DEFAULT_MOST)) - 1]
         for one in open_ones:
             cut = Cut(one, max(one.low, -most), most)

@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto, helper
 
 import nautilus_cli
 from nautilus_cli import driver
+from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.runtime.model import EmulatorOptions
@@ -243,3 +244,39 @@ def test_open_detector(tmp_path: Path) -> None:
         scores = random.random((batch, 3, boxes)).astype(np.float32)
         feeds.append({"boxes": corners(random, batch, boxes), "scores": scores})
     hold(s.model(), feeds, tmp_path, {"batch": DimRange(1, 4), "boxes": DimRange(1, 70)})
+
+
+def test_numbers_that_decide_shapes(tmp_path: Path) -> None:
+    """A limit, a k, the end of a slice and a shape that are computed of data."""
+    s = Network()
+    mask = s.input("mask", np.bool_, 40)
+    x = s.input("x", np.float32, 40, 3)
+    number = s.node("ReduceSum", s.node("Cast", mask, to=TensorProto.INT64), s.constant([0]))
+    scalar = s.node("Squeeze", number)
+    s.node("Range", s.constant(2), s.node("Add", scalar, s.constant(5)), s.constant(1))
+    s.nodes_of("TopK", s.node("ReduceSum", x, s.constant([1]), keepdims=0), number, outputs=2)
+    cut = s.node("Slice", x, s.constant([0]), number, s.constant([0]))
+    s.node("Relu", cut)
+    s.node("Expand", s.constant([0.5], np.float32), s.node("Concat", s.constant([2]), number, axis=0))
+    values = np.random.default_rng(8).standard_normal((40, 3)).astype(np.float32)
+    hold(s.model(), [{"mask": mask, "x": values} for mask in masks(40)], tmp_path)
+
+
+def test_a_number_that_decides_a_shape_beyond_its_bound(tmp_path: Path) -> None:
+    """Negative, above what there is to take, and above the default bound of a size: an error, after which the library goes on."""
+    s = Network()
+    x = s.input("x", np.int64, 100)
+    number = s.node("ReduceSum", x, s.constant([0]))
+    s.node("Cast", s.node("Range", s.constant(0), s.node("Squeeze", number), s.constant(1)), to=TensorProto.FLOAT)
+    s.nodes_of("TopK", x, number, outputs=2)
+    path, output = tmp_path / "model.onnx", tmp_path / "model.so"
+    onnx.save(s.model(), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False, jobs=1))
+    with nautilus_cli.load(output) as library:
+        for total in (3, 101, 0, -1, 100, 5000, 2**40, 7):
+            feed = {"x": np.array([total] + [0] * 99)}
+            if 0 <= total <= 100:
+                assert [array.shape for array in library(feed).values()] == [(total,)] * 3
+            else:
+                with pytest.raises(UsageError, match="outside"):
+                    library(feed)

@@ -1,0 +1,25 @@
+"""What a run makes sure of that only the device knows: ranges of numbers that kernels give."""
+
+from __future__ import annotations
+
+from nautilus_cli.frontend.constructs.selection import required_to_hold
+from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.numbers import number
+
+
+def with_required_numbers(builder: GraphBuilder, value: Value) -> Value:
+    """Return VALUE, an output, which waits for checks of what the host cannot make sure of; those are then no requirements any more."""
+    conditions = list(builder.conditions)
+    kept = []
+    for one in builder.requirements:
+        if not counts_in((one.value, one.low, one.high)):
+            kept.append(one)
+            continue
+        found = number(builder, one.value, I64)
+        conditions.append(builder.node("GreaterOrEqual", [found, number(builder, one.low, I64)]))
+        conditions.append(builder.node("LessOrEqual", [found, number(builder, one.high, I64)]))
+    builder.requirements[:] = kept
+    return required_to_hold(builder, value, conditions) if conditions else value

@@ -1,0 +1,115 @@
+"""Numbers that kernels compute and that decide shapes: the k of a TopK, the limit of a Range, where a Slice ends.
+
+Each element of such an operand becomes a count. Rules compute with it as they do with an element of an input; where they take fewer
+values than there are, or a tensor would have no bound, it is cut to those, and the run reports where it is not among them. A number that
+a rule holds below a dimension by itself (the end of a Slice) has that for a bound; one that has none has the default of sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, symbols
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.operands import HIGHEST
+from nautilus_cli.ops.spec import Emitter
+from nautilus_cli.ops.wide import cast, reshape, scalar
+
+MOST_ELEMENTS = 8
+"""Of an operand: a shape has a number for each dimension."""
+
+
+class Counting(Emitter, Protocol):
+    """A builder that has counts."""
+
+    conditions: list[Value]
+
+    def count(self, name: str, bound: int) -> int:
+        """Return a size that a kernel gives."""
+        ...
+
+    def holds(self, size: int, value: Value) -> None:
+        """Say which value holds it."""
+        ...
+
+    def place(self, op: str) -> str:
+        """Return where an error is."""
+        ...
+
+
+class GivenNumbers:
+    """The numbers of one graph.
+
+    Args:
+        builder: where the graph is built.
+        contents: what is known of values that are data as well; numbers are added to it.
+        readable: inputs that the host may read by itself, which it does rather.
+    """
+
+    def __init__(self, builder: Counting, contents: MutableMapping[Value, np.ndarray], readable: frozenset[str]) -> None:
+        self._builder = builder
+        self._contents = contents
+        self._readable = readable
+        self._values: list[Value] = []
+        self._sources: dict[str, tuple[int, Value]] = {}
+
+    def learn(self, value: Value | None, behind: Sequence[str], op: str) -> bool:
+        """Let an operand's elements be numbers that a kernel gives; return whether they can.
+
+        Args:
+            value: the operand.
+            behind: inputs from which it is computed.
+            op: the operator that asks.
+        """
+        if (
+            value is None
+            or value in self._contents
+            or value.type.dtype.kind not in ("int", "uint")
+            or any(map(is_symbolic, value.type.shape))
+        ):
+            return False
+        if not 1 <= value.type.elements <= MOST_ELEMENTS or (behind and self._readable.issuperset(behind)):
+            return False
+        builder, elements = self._builder, value.type.elements
+        numbers = np.empty(elements, dtype=object)
+        flat = reshape(builder, cast(builder, value, I64), (elements,))
+        for place in range(elements):
+            name = f"{builder.place(op)}, number {place}"
+            cut = flat if elements == 1 else builder.node("Slice", [flat, builder.sizes([place]), builder.sizes([place + 1])])
+            self._add(number := builder.count(name, HIGHEST), reshape(builder, cut, ()))
+            numbers[place] = number
+        self._contents[value] = numbers.reshape(value.type.static)
+        self._values.append(value)
+        return True
+
+    def cut(self, ranges: Mapping[str, tuple[int, int]]) -> bool:
+        """Keep numbers in ranges, by name; return whether all of them are numbers of this graph."""
+        if not ranges.keys() <= self._sources.keys():
+            return False
+        for name, (low, high) in ranges.items():
+            number, source = self._sources[name]
+            self._require(source, low, high)
+            kept = {name: maximum(low, minimum(number, high))}
+            for value in self._values:
+                array = self._contents[value].copy()
+                array.reshape(-1)[:] = bind(tuple(array.reshape(-1)), kept)
+                self._contents[value] = array
+        return True
+
+    def _add(self, number: int, source: Value) -> None:
+        """Say where a number comes from: the kernel that gives it keeps it in its range, and the run reports where it was not."""
+        (symbol,) = symbols(number)
+        self._sources[symbol.name] = number, source
+        most = self._builder.node("Min", [source, scalar(self._builder, HIGHEST, I64)])
+        self._builder.holds(number, self._builder.node("Max", [most, scalar(self._builder, 0, I64)]))
+        self._require(source, 0, HIGHEST)
+
+    def _require(self, source: Value, low: int, high: int) -> None:
+        for op, limit in (("GreaterOrEqual", low), ("LessOrEqual", high)):
+            if limit != HIGHEST:
+                self._builder.conditions.append(self._builder.node(op, [source, scalar(self._builder, limit, I64)]))
