@@ -208,7 +208,7 @@ class GraphBuilder:
 
     def _seen(self, value: Value | None) -> Value | None:
         """Return a value with what is known of its contents, though a node or the caller gives it."""
-        return Value(value.type, value.tensor, contents=self._read[value]) if value is not None and value in self._read else value
+        return self.known(value.type, self._read[value], value.tensor) if value is not None and value in self._read else value
 
     def _is_computed(self, inputs: Sequence[Value | None]) -> bool:
         """Whether operands are data as well: inputs, or computed of them, and constants."""
