@@ -315,7 +315,7 @@ def _spread(sizes: Mapping[str, int], dims: frozenset[Symbol]) -> float:
 def _narrowed(problem: Any, key: int, low: int, high: int) -> Any:
     """Return a problem for keys from LOW to HIGH alone, where the key is a dimension as it is; else for all."""
     (first, *others) = symbols(key)
-    if others or not same(key, symbol(first.name, first.low, first.high, first.divisor)):
+    if others or first.source is not None or not same(key, symbol(first.name, first.low, first.high, first.divisor)):
         return problem
     try:
         return bind(problem, {first.name: symbol(first.name, max(low, first.low), min(high, first.high), first.divisor)})
