@@ -18,8 +18,9 @@ from nautilus_cli.ops.numbers import Arithmetic, progression
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.view import view
 from nautilus_cli.ops.wide import cast, reshape, scalar, widen
-from nautilus_cli.ops.window import Window, window
+from nautilus_cli.ops.window import Window, one_each, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ def _window(attrs: Col2ImAttrs, shape: tuple[int, ...], constants: Sequence[np.n
             f"image_shape is {list(image)} and block_shape {list(block)}; the specification requires as many positive sizes, "
             f"and blocks of no more than {shape[1]} elements"
         )
+    steps, distances = one_each(attrs.strides, len(image), "strides"), one_each(attrs.dilations, len(image), "dilations")
+    for size, stride, dilation in zip(image, steps, distances, strict=True):
+        most = upper(shape[2]) * stride + (upper(shape[1]) - 1) * dilation
+        if size > most:
+            raise ModelError(f"image_shape is {list(image)}; {shape[2]} blocks reach over {most} elements at most")
     if any(map(is_symbolic, (*shape[1:], *image, *block))):
         return _open_window(attrs, image, block)
     found = window(attrs, image, block)
@@ -165,7 +171,7 @@ def _build(emitter: Emitter, attrs: Col2ImAttrs, operands: tuple[Value | None, .
     pads = emitter.constant(np.array([0, 0, 0, 1], np.int64))
     if any(map(is_symbolic, (*x.type.static[1:], *found.sizes, *found.kernel))):
         row = x.type.static[1] * x.type.static[2] // maximum(1, channels)  # block elements times blocks, as the run has made sure
-        flat = emitter.node("Reshape", [x, emitter.sizes([batch * channels, row])], allowzero=1)
+        flat = view(emitter, x, (batch * channels, row))
         flat = emitter.node("Pad", [flat, pads, scalar(emitter, 0, dtype)])
         places = _open_sources(emitter, found, row)
     else:

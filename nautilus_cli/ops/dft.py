@@ -9,14 +9,29 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, same, symbols, upper
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.indicators import chosen, equal, from_front, selected
 from nautilus_cli.ir.types import I64, TensorType
-from nautilus_cli.ops.checks import first_of, operand, operand_count, optional_contents, optional_operand
+from nautilus_cli.ops.checks import first_of, integers, known, operand, operand_count, optional_contents, optional_operand
 from nautilus_cli.ops.element_types import FLOATS, INDICES
-from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, half_matrix, matrix, mirrored, multiplied, transformed
+from nautilus_cli.ops.fourier import (
+    DIRECT_LENGTH,
+    cut,
+    half_matrix,
+    matrix,
+    mirrored,
+    multiplied,
+    open_half_matrix,
+    open_matrix,
+    transformed,
+)
+from nautilus_cli.ops.open_axes import line_shape
+from nautilus_cli.ops.operands import UnknownContentsError
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.split import SplitAttrs
+from nautilus_cli.ops.view import view
 from nautilus_cli.ops.wide import cast, reshape, scalar, widen
 
 
@@ -52,7 +67,13 @@ def _number(constants: Sequence[np.ndarray | None], types: Sequence[TensorType |
         return None
     if array.size != 1:
         raise ModelError(f"operand '{name}' has shape {list(array.shape)}; the specification requires a scalar")
-    return int(array.reshape(()))
+    return integers(array)[0]
+
+
+def _own_length(attrs: DFTAttrs, shape: tuple[int, ...], axis: int) -> int:
+    """Return the length of a transform for which no operand says it."""
+    size = selected(axis, shape[:-1])
+    return 2 * (size - 1) if attrs.onesided and attrs.inverse else size
 
 
 def _plan(attrs: DFTAttrs, shape: tuple[int, ...], length: int | None, axis: int | None) -> _Plan:
@@ -64,17 +85,18 @@ def _plan(attrs: DFTAttrs, shape: tuple[int, ...], length: int | None, axis: int
     rank, axis = len(shape), -2 if axis is None else axis
     if rank < 2 or shape[-1] not in (1, 2):
         raise ModelError(f"operand 'input' has shape {list(shape)}; the specification requires 1 or 2 as the last dimension")
-    if not (-rank <= axis <= -2 or 0 <= axis <= rank - 2):
+    if same(axis, -1) or not -rank <= axis <= rank - 2:
         raise ModelError(f"axis is {axis}; for a tensor of rank {rank} the specification allows {-rank} to -2 and 0 to {rank - 2}")
-    axis %= rank
+    axis = from_front(axis, rank)
     if attrs.onesided and (shape[-1] == 2) != bool(attrs.inverse):
         wanted = "complex" if attrs.inverse else "real"
         raise ModelError(f"onesided is 1 and operand 'input' has {shape[-1]} parts; the specification requires a {wanted} operand here")
     halved = bool(attrs.onesided and attrs.inverse)
-    if length is None:
-        length = 2 * (shape[axis] - 1) if halved else shape[axis]
-    if length < 1:
+    is_given = length is not None
+    length = _own_length(attrs, shape, axis) if length is None else length
+    if upper(length) < 1 or (is_given and length < 1):
         raise ModelError(f"the length of the transform is {length}; the specification requires a positive number")
+    length = maximum(1, length)
     outputs = length // 2 + 1 if attrs.onesided and not attrs.inverse else length
     return _Plan(axis=axis, length=length, outputs=outputs, size=1 if halved else 2)
 
@@ -85,10 +107,18 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     optional_operand(inference, 1, "dft_length", INDICES)
     optional_operand(inference, 2, "axis", (I64,))
     length, axis = (_number(inference.constants, inference.types, index, name) for index, name in ((1, "dft_length"), (2, "axis")))
+    if any(s.source is None for s in symbols(axis)):
+        raise UnknownContentsError(2, "axis")  # one that the result's declared shape is to tell, which it may not
+    if axis is not None:
+        inference.require(equal(axis, -1), 0, 0, "whether the axis is that of the parts")
     found = _plan(inference.attrs, x.static, length, axis)
-    shape = list(x.static)
-    shape[found.axis], shape[-1] = found.outputs, found.size
-    return (TensorType(x.dtype, tuple(shape)),)
+    if length is None:
+        inference.require(_own_length(inference.attrs, x.static, found.axis), 1, max(1, upper(found.length)), "the length of the transform")
+    return (TensorType(x.dtype, _result_shape(x.static, found)),)
+
+
+def _result_shape(shape: tuple[int, ...], found: _Plan) -> tuple[int, ...]:
+    return (*(chosen(equal(found.axis, dim), found.outputs, size) for dim, size in enumerate(shape[:-1])), found.size)
 
 
 def _evaluate(attrs: DFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -106,9 +136,11 @@ def _evaluate(attrs: DFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: 
 
 def _build(emitter: Emitter, attrs: DFTAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     x = first_of(operands)
-    constants, types = [None if v is None else v.constant for v in operands], [None if v is None else v.type for v in operands]
-    length, axis = (_number(constants, types, index, name) for index, name in ((1, "dft_length"), (2, "axis")))
+    types = [None if v is None else v.type for v in operands]
+    length, axis = (_number(known(operands), types, index, name) for index, name in ((1, "dft_length"), (2, "axis")))
     found = _plan(attrs, x.type.static, length, axis)
+    if is_symbolic(found.axis):
+        return (cast(emitter, _along_open_axis(emitter, attrs, found, widen(emitter, x)), x.type.dtype),)
     rank = len(x.type.shape)
     order = (*(a for a in range(rank - 1) if a != found.axis), found.axis, rank - 1)
     moved = widen(emitter, emitter.node("Transpose", [x], perm=order) if order != tuple(range(rank)) else x)
@@ -120,9 +152,37 @@ def _build(emitter: Emitter, attrs: DFTAttrs, operands: tuple[Value | None, ...]
     return (cast(emitter, result, x.type.dtype),)
 
 
+def _along_open_axis(emitter: Emitter, attrs: DFTAttrs, found: _Plan, x: Value) -> Value:
+    """Transform along an axis that only a run knows: the middle one of three, and the parts behind."""
+    *shape, parts = x.type.static
+    outer, size, inner = line_shape(shape, found.axis)
+    lines = emitter.node("Transpose", [view(emitter, x, (outer, size, inner, parts))], perm=(0, 2, 1, 3))
+    result = _rows(emitter, attrs, found, view(emitter, lines, (outer * inner, size, parts)))
+    lines = view(emitter, result, (outer, inner, found.outputs, found.size))
+    return view(emitter, emitter.node("Transpose", [lines], perm=(0, 2, 1, 3)), _result_shape(x.type.static, found))
+
+
+def _open_rows(emitter: Emitter, attrs: DFTAttrs, found: _Plan, x: Value) -> Value:
+    """Transform [rows, n, c] to [rows, outputs, size] by one product, whatever the length is."""
+    rows, size, parts = x.type.static
+    inputs = minimum(size, found.length // 2 + 1 if found.size == 1 else found.length)
+    x = reshape(emitter, cut(emitter, x, 1, inputs), (rows, inputs * parts))
+    if found.size == 1:
+        factors = open_half_matrix(emitter, inputs, found.length, x.type.dtype)
+    else:
+        factors = open_matrix(
+            emitter, inputs, found.outputs, found.length, is_complex=parts == 2, inverse=bool(attrs.inverse), dtype=x.type.dtype
+        )
+    return reshape(emitter, emitter.node("MatMul", [x, factors]), (rows, found.outputs, found.size))
+
+
 def _rows(emitter: Emitter, attrs: DFTAttrs, found: _Plan, x: Value) -> Value:
     """Transform [rows, n, c] to [rows, outputs, size]."""
     length, inverse = found.length, bool(attrs.inverse)
+    if is_symbolic(length):
+        return _open_rows(emitter, attrs, found, x)
+    if is_symbolic(x.type.static[1]):
+        x = cut(emitter, x, 1, length)
     if length <= DIRECT_LENGTH:
         used = length // 2 + 1 if found.size == 1 else length
         x = x if x.type.static[1] <= used else cut(emitter, x, 1, used)

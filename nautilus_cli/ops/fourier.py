@@ -12,12 +12,17 @@ Approach to the Computation of Discrete Fourier Transform, 1970.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from nautilus_cli.ir.dims import is_symbolic, maximum, same
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.types import F64, I64, DType
+from nautilus_cli.ops.numbers import Arithmetic, progression
 from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.split import SplitAttrs
-from nautilus_cli.ops.wide import reshape, scalar
+from nautilus_cli.ops.wide import cast, reshape, scalar
 
 DIRECT_LENGTH = 512
 """Up to here one product, of at most 1024 × 1024 numbers."""
@@ -48,6 +53,46 @@ def half_matrix(inputs: int, length: int) -> np.ndarray:
     return np.stack([weight * np.cos(angle), -weight * np.sin(angle)], 1)[..., None]
 
 
+def open_matrix(emitter: Emitter, inputs: int, outputs: int, length: int, *, is_complex: bool, inverse: bool, dtype: DType) -> Value:
+    """Return `matrix` of sizes that only a run knows, laid out as the factor of a product: [inputs x (1 or 2), outputs x 2].
+
+    That of an inverse is divided by the length.
+    """
+    cos, sin = _open_waves(emitter, inputs, outputs, length, inverse=inverse)
+    on = Arithmetic(emitter, F64)
+    if inverse:
+        cos, sin = on.divide(cos, length), on.divide(sin, length)
+    rows = [(cos, sin), (on.subtract(0, sin), cos)] if is_complex else [(cos, sin)]
+    parts = [_joined(emitter, part, (inputs, 1, outputs, 1), 3) for part in rows]
+    whole = parts[0] if len(parts) == 1 else emitter.node("Concat", parts, axis=1)
+    return cast(emitter, reshape(emitter, whole, (inputs * len(rows), outputs * 2)), dtype)
+
+
+def open_half_matrix(emitter: Emitter, inputs: int, length: int, dtype: DType) -> Value:
+    """Return `half_matrix` of sizes that only a run knows: [inputs x 2, length]."""
+    cos, sin = _open_waves(emitter, inputs, length, length, inverse=True)
+    on = Arithmetic(emitter, F64)
+    places = progression(emitter, inputs, F64)
+    is_alone = emitter.node("Or", [on.apply("Equal", places, 0), on.apply("Equal", on.multiply(places, 2), length)])
+    weight = reshape(emitter, on.divide(on.where(is_alone, 1, 2), length), (inputs, 1))
+    parts = (on.multiply(weight, cos), on.subtract(0, on.multiply(weight, sin)))
+    return cast(emitter, reshape(emitter, _joined(emitter, parts, (inputs, 1, length), 1), (inputs * 2, length)), dtype)
+
+
+def _joined(emitter: Emitter, parts: Sequence[Value], shape: tuple[int, ...], axis: int) -> Value:
+    """Return matrices side by side along a new axis."""
+    return emitter.node("Concat", [reshape(emitter, part, shape) for part in parts], axis=axis)
+
+
+def _open_waves(emitter: Emitter, inputs: int, outputs: int, length: int, *, inverse: bool) -> tuple[Value, Value]:
+    """Return cosine and sine of `angles` of sizes that only a run knows: [inputs, outputs] each, in float64."""
+    whole, on = Arithmetic(emitter, I64), Arithmetic(emitter, F64)
+    turns = whole.multiply(reshape(emitter, progression(emitter, inputs), (inputs, 1)), progression(emitter, outputs))
+    turns = cast(emitter, whole.apply("Mod", turns, maximum(1, length)), F64)
+    angle = on.divide(on.multiply(turns, (2 if inverse else -2) * np.pi), length)
+    return emitter.node("Cos", [angle]), emitter.node("Sin", [angle])
+
+
 def multiplied(emitter: Emitter, x: Value, factors: np.ndarray) -> Value:
     """Return [rows, n, c] times a matrix [n, c, m, d]: [rows, m, d]."""
     rows = x.type.static[0]
@@ -60,6 +105,13 @@ def multiplied(emitter: Emitter, x: Value, factors: np.ndarray) -> Value:
 def cut(emitter: Emitter, x: Value, axis: int, count: int) -> Value:
     """Return the first COUNT elements along an axis; zeros where there are not so many."""
     extent = x.type.static[axis]
+    if same(extent, count):
+        return x
+    if is_symbolic(extent - count):
+        sides = [0] * 2 * len(x.type.shape)
+        sides[len(x.type.shape) + axis] = count - extent
+        padded = emitter.node("Pad", [x, emitter.sizes(sides), scalar(emitter, 0, x.type.dtype)])
+        return reshape(emitter, padded, tuple(count if a == axis else d for a, d in enumerate(x.type.static)))
     if extent > count:
         sizes = emitter.constant(np.array([count, extent - count], np.int64))
         return emitter.results("Split", [x, sizes], 2, SplitAttrs(axis=axis))[0]

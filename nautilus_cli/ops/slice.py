@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, same, upper
+from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, named, same, upper
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.indicators import equal, from_front, less
 from nautilus_cli.ir.types import TensorType, dtype_of
@@ -93,14 +93,19 @@ def _along_open_axes(
         raise ModelError(f"axes are {list(axes)}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
     first, step, extent = [], [], []
     for dim, size in enumerate(shape):
-        named = [equal(from_front(axis, rank), dim) for axis in axes]
-        begin = sum(is_here * b for is_here, b in zip(named, starts, strict=True))
-        end = size + sum(is_here * (e - size) for is_here, e in zip(named, ends, strict=True))
-        step.append(1 + sum(is_here * (s - 1) for is_here, s in zip(named, steps, strict=True)))
-        start, count = _symbolic_range(begin, end, step[-1], size)
+        hits = [equal(from_front(axis, rank), dim) for axis in axes]
+        begin = sum(is_here * b for is_here, b in zip(hits, starts, strict=True))
+        end = size + sum(is_here * (e - size) for is_here, e in zip(hits, ends, strict=True))
+        step.append(1 + sum(is_here * (s - 1) for is_here, s in zip(hits, steps, strict=True)))
+        start, count = _symbolic_range(_under_a_name(begin), _under_a_name(end), _under_a_name(step[-1]), size)
         first.append(start)
         extent.append(count)
     return Bounds(tuple(first), tuple(step), tuple(extent))
+
+
+def _under_a_name(number: int) -> int:
+    """Return a number that is written out long under a name: those made of several would grow with the product of their terms."""
+    return named(f"({number})", number)
 
 
 def _symbolic_range(begin: int, end: int, step: int, size: int) -> tuple[int, int]:

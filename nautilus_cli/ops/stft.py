@@ -8,13 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, maximum, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType, dtype_of
-from nautilus_cli.ops.checks import contents, first_of, operand, operand_count, optional_contents, optional_operand, same_dtype, shaped
+from nautilus_cli.ops.checks import (
+    contents,
+    first_of,
+    integers,
+    known,
+    operand,
+    operand_count,
+    optional_contents,
+    optional_operand,
+    same_dtype,
+    shaped,
+)
 from nautilus_cli.ops.element_types import FLOATS, INDICES
-from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, matrix, multiplied, transformed
+from nautilus_cli.ops.fourier import DIRECT_LENGTH, cut, matrix, multiplied, open_matrix, transformed
 from nautilus_cli.ops.precision import stored
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
+from nautilus_cli.ops.view import view
 from nautilus_cli.ops.wide import cast, reshape, widen
 from nautilus_cli.ops.windows import WindowsAttrs
 
@@ -62,16 +75,23 @@ def _plan(attrs: STFTAttrs, types: Sequence[TensorType | None], constants: Seque
     window = types[2] if len(types) > 2 else None
     if window is not None and len(window.shape) != 1:
         raise ModelError(f"operand 'window' has shape {list(window.static)}; the specification requires a vector")
-    length = int(given[1].reshape(())) if given[1] is not None else shape[1] if window is None else window.static[0]
+    own = None if given[1] is None else integers(given[1])[0]
+    length = own if window is None else window.static[0]
+    length = shape[1] if length is None else length
     assert given[0] is not None
-    step = int(given[0].reshape(()))
-    if step < 1 or not 1 <= length <= shape[1]:
+    (step,) = integers(given[0])
+    if own is not None and own < 1:
+        raise ModelError(f"frame_length is {own}; the specification requires a positive number")
+    if step < 1 or not 1 <= length <= upper(shape[1]):
         raise ModelError(
             f"frames of {length} in steps of {step} over a signal of {shape[1]}; the specification requires positive numbers, "
             "and frames no longer than the signal"
         )
-    shaped(window, "window", (length,))
-    return _Plan(length=length, step=step, frames=(shape[1] - length) // step + 1, outputs=length // 2 + 1 if attrs.onesided else length)
+    if own is not None and not is_symbolic(own):
+        shaped(window, "window", (own,))
+    return _Plan(
+        length=length, step=step, frames=maximum(0, shape[1] - length) // step + 1, outputs=length // 2 + 1 if attrs.onesided else length
+    )
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -82,6 +102,10 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     length = optional_operand(inference, 3, "frame_length", INDICES)
     same_dtype(step, length, "frame_length", "'frame_step'")
     found = _plan(inference.attrs, inference.types, inference.constants)
+    room = signal.static[1] - found.length
+    inference.require(room, 0, max(0, upper(room)), "how many samples there are beyond the first frame")
+    if length is not None and inference.constants[3] is not None:
+        inference.require(integers(inference.constants[3])[0], found.length, found.length, "the frame length, which is that of the window")
     return (TensorType(signal.dtype, (signal.static[0], found.frames, found.outputs, 2)),)
 
 
@@ -106,13 +130,16 @@ def _evaluate(attrs: STFTAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
 def _build(emitter: Emitter, attrs: STFTAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     """Frames are a view of the signal; while they are short, each is a row of one product."""
     x, window = first_of(operands), (*operands, None, None)[2]
-    found = _plan(attrs, [None if v is None else v.type for v in operands], [None if v is None else v.constant for v in operands])
+    found = _plan(attrs, [None if v is None else v.type for v in operands], known(operands))
     batch, samples = x.type.static[:2]
     size = x.type.static[2] if len(x.type.shape) == 3 else 1
     signal = reshape(emitter, widen(emitter, x), (batch, samples * size))
     frames = emitter.node("nautilus::Windows", [signal], WindowsAttrs(length=found.length * size, step=found.step * size))
-    rows = reshape(emitter, frames, (batch * found.frames, found.length, size))
-    result = (_at_once if found.length <= DIRECT_LENGTH else _in_parts)(emitter, found, rows, window)
+    rows = view(emitter, frames, (batch * found.frames, found.length, size))
+    if is_symbolic(found.length):
+        result = _open_at_once(emitter, found, rows, window)
+    else:
+        result = (_at_once if found.length <= DIRECT_LENGTH else _in_parts)(emitter, found, rows, window)
     return (cast(emitter, reshape(emitter, result, (batch, found.frames, found.outputs, 2)), x.type.dtype),)
 
 
@@ -129,6 +156,16 @@ def _at_once(emitter: Emitter, found: _Plan, rows: Value, window: Value | None) 
     columns = (rows.type.static[0], found.length * size)
     product = emitter.node("MatMul", [reshape(emitter, rows, columns), reshape(emitter, weights, (columns[1], 2 * found.outputs))])
     return reshape(emitter, product, (columns[0], found.outputs, 2))
+
+
+def _open_at_once(emitter: Emitter, found: _Plan, rows: Value, window: Value | None) -> Value:
+    """Multiply [rows, n, c] of a length that only a run knows."""
+    count, length, size = rows.type.static
+    if window is not None:
+        rows = emitter.node("Mul", [rows, reshape(emitter, widen(emitter, window), (length, 1))])
+    factors = open_matrix(emitter, length, found.outputs, length, is_complex=size == 2, inverse=False, dtype=rows.type.dtype)
+    product = emitter.node("MatMul", [reshape(emitter, rows, (count, length * size)), factors])
+    return reshape(emitter, product, (count, found.outputs, 2))
 
 
 def _in_parts(emitter: Emitter, found: _Plan, rows: Value, window: Value | None) -> Value:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import maximum, upper
 from nautilus_cli.ir.index_map import from_strides
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count, ranked
@@ -34,9 +35,9 @@ def _count(attrs: WindowsAttrs, size: int) -> int:
     Raises:
         ModelError: there is none.
     """
-    if attrs.step < 1 or not 1 <= attrs.length <= size:
+    if attrs.step < 1 or not 1 <= attrs.length <= upper(size):
         raise ModelError(f"windows of {attrs.length} in steps of {attrs.step} over rows of {size}")
-    return (size - attrs.length) // attrs.step + 1
+    return maximum(0, size - attrs.length) // attrs.step + 1  # whoever writes it has a run make sure that one fits
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:

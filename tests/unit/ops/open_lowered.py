@@ -132,13 +132,13 @@ def evaluate_bound(graph: Graph, arrays: Mapping[str, np.ndarray], sizes: Mappin
 def _results(node: Node, operands: Sequence[np.ndarray | None], sizes: Mapping[str, int]) -> tuple[np.ndarray, ...]:
     operator = operators()[node.op]
     if not isinstance(operator.lowering, Movement):
-        return evaluate_operator(operator, node.attrs, operands, len(node.outputs))
+        return evaluate_operator(operator, bind(node.attrs, sizes), operands, len(node.outputs))
     results = []
     for number in range(len(node.outputs)):
         seen = context(node, number)
         pieces = tuple(bind(piece, sizes) for piece in operator.lowering.pieces(seen))
         bound = type(seen)(
-            attrs=seen.attrs,
+            attrs=bind(seen.attrs, sizes),
             types=bind(seen.types, sizes),
             constants=tuple(operands),
             results=bind(seen.results, sizes),

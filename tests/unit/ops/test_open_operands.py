@@ -276,3 +276,53 @@ def test_col2im(attributes: dict[str, tuple[int, ...]], images: list[tuple[int, 
         reach = [s + b + e - d * (k - 1) - 1 for s, k, b, e, d in zip(image, block, pads[:2], pads[2:], dilations, strict=True)]
         count = np.prod([r // s + 1 for r, s in zip(reach, attributes.get("strides", (1, 1)), strict=True)])
         one.check({"x": data(2, 2 * block[0] * block[1], int(count)), "image": vector(*image), "block": vector(*block)}, 1e-5)
+
+
+@pytest.mark.parametrize(("inverse", "onesided", "parts"), [(0, 0, 1), (0, 0, 2), (0, 1, 1), (1, 0, 1), (1, 0, 2), (1, 1, 2)])
+def test_dft_of_an_open_length_along_an_open_axis(inverse: int, onesided: int, parts: int) -> None:
+    operands = {
+        "x": TensorType(F32, (N, 4, 5, parts)),
+        "length": elements("length", (1, 24), is_scalar=True),
+        "axis": elements("axis", (-4, 2), is_scalar=True),
+    }
+    one = Open("DFT", operands, inverse=inverse, onesided=onesided)
+    for n, length, axis in ((1, 1, 0), (9, 9, 0), (7, 12, -4), (3, 3, 1), (3, 24, 2), (2, 5, -2)):
+        one.check({"x": data(n, 4, 5, parts), "length": np.array(length), "axis": np.array(axis)}, 1e-4)
+
+
+def test_dft_of_an_open_length_that_an_operand_has() -> None:
+    for onesided in (0, 1):
+        one = Open("DFT", {"x": TensorType(F32, (2, M, 1)), "length": None, "axis": np.array(1)}, onesided=onesided)
+        for m in (1, 2, 13, 20):
+            one.check({"x": data(2, m, 1)}, 1e-4)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_stft(parts: int) -> None:
+    step, length = elements("step", (1, 20), is_scalar=True), elements("length", (1, 20), is_scalar=True)
+    one = Open("STFT", {"x": TensorType(F32, (2, M, parts)), "step": step, "w": None, "length": length}, onesided=2 - parts)
+    for m, s, n in ((20, 8, 16), (20, 1, 20), (7, 3, 2), (1, 1, 1)):
+        one.check({"x": data(2, m, parts), "step": np.array(s), "length": np.array(n)}, 1e-4)
+    window = np.hanning(6).astype(np.float32)
+    one = Open("STFT", {"x": TensorType(F32, (2, 20, parts)), "step": step, "w": window, "length": length}, onesided=2 - parts)
+    for s in (1, 5, 20):
+        one.check({"x": data(2, 20, parts), "step": np.array(s), "length": np.array(6)}, 1e-4)
+
+
+def test_mel_weight_matrix() -> None:
+    operands = {
+        "bands": elements("bands", (1, 12), is_scalar=True),
+        "length": elements("length", (1, 64), is_scalar=True),
+        "rate": TensorType(I64, ()),
+        "low": TensorType(F32, ()),
+        "high": TensorType(F32, ()),
+    }
+    one = Open("MelWeightMatrix", operands)
+    for bands, length, rate, low, high in (
+        (8, 16, 8192, 0, 4096),
+        (12, 64, 16000, 20, 7900),
+        (1, 2, 100, 0, 50),
+        (5, 33, 44100, 300, 8000),
+    ):
+        scalars = {"bands": np.array(bands), "length": np.array(length), "rate": np.array(rate)}
+        one.check({**scalars, "low": np.array(low, np.float32), "high": np.array(high, np.float32)}, 1e-6)
