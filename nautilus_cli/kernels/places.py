@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import product as combinations
 
+from nautilus_cli.ir.dims import divides, minimum, upper
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
 
@@ -66,10 +67,10 @@ def violations(work: Places, schedule: Schedule) -> tuple[str, ...]:
         reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
     if s.lanes > s.threads:
         return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
-    if work.channels % s.vector:
+    if not divides(s.vector, work.channels):
         reasons.append(f"a vector of {s.vector} does not divide {work.channels} channels")
     blocks = geometry(work, s).grid
-    if blocks[0] > _MOST_BLOCKS_X or blocks[2] > _MOST_BLOCKS_Y:
+    if upper(blocks[0]) > _MOST_BLOCKS_X or upper(blocks[2]) > _MOST_BLOCKS_Y:
         reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")
     return tuple(reasons)
 
@@ -103,5 +104,5 @@ def geometry(work: Places, schedule: Schedule) -> Geometry:
     """Return blocks of places and channels along x, and images along y and z."""
     places = -(-work.places // (schedule.threads // schedule.lanes))
     channels = -(-work.channels // (schedule.lanes * schedule.vector))
-    grid = places * channels, min(work.images, _MOST_BLOCKS_Y), -(-work.images // _MOST_BLOCKS_Y)
+    grid = places * channels, minimum(work.images, _MOST_BLOCKS_Y), -(-work.images // _MOST_BLOCKS_Y)
     return Geometry(grid=grid, threads=schedule.threads)

@@ -25,6 +25,7 @@ OPEN_FAMILIES = frozenset(
         "gemm_wgmma",
         "pointwise",
         "pool",
+        "region_pool",
         "resize",
         "row",
         "scan",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.arg_key import require_elements
@@ -45,7 +46,7 @@ def _build(emitter: Emitter, attrs: HardmaxAttrs, operands: tuple[Value | None, 
     x = first_of(operands)
     shape = x.type.static
     axis = normal_axis(attrs.axis, len(shape))
-    if not x.type.elements:
+    if same(x.type.elements, 0):
         return (x,)
     places = emitter.constant(np.arange(shape[axis]).reshape(shape[axis], *(1 for _ in shape[axis + 1 :])))
     return (cast(emitter, emitter.node("Equal", [arg_reduction(emitter, x, axis), places]), x.type.dtype),)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count
@@ -55,7 +56,7 @@ def _evaluate(attrs: LRNAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: 
 def _build(emitter: Emitter, attrs: LRNAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     """The sum over channels is an average pool over (channels, everything behind them), times its size."""
     x = first_of(operands)
-    if x.type.elements == 0:
+    if same(x.type.elements, 0):
         return (x,)
     wide = widen(emitter, x)
     dtype = wide.type.dtype

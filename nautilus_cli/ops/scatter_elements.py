@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import row_major
 from nautilus_cli.ir.types import TensorType
@@ -101,7 +102,7 @@ def _normalise(emitter: Emitter, attrs: ScatterElementsAttrs, operands: tuple[Va
     data, indices, updates = required(operands)
     shape, reached = data.type.static, indices.type.static
     axis = normal_axis(attrs.axis, len(shape))
-    if not indices.type.elements:
+    if same(indices.type.elements, 0):
         return (data,)
     smaller = [a for a in range(len(shape)) if a != axis and reached[a] < shape[a]]
     if smaller:

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import one_of, operand, operand_count, required, same_dtype
@@ -73,7 +74,7 @@ def _evaluate(attrs: ScatterNDAttrs, arrays: tuple[np.ndarray | None, ...], _out
 def _normalise(emitter: Emitter, attrs: ScatterNDAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
     """Known indices need no scatter, and neither do no updates."""
     data, indices, updates = required(operands)
-    if not updates.type.elements:
+    if same(updates.type.elements, 0):
         return (data,)
     if indices.constant is None:
         return None

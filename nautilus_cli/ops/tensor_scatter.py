@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import normal_axis, one_of, operand, operand_count, optional_operand, same_dtype
@@ -83,7 +84,7 @@ def _build(emitter: Emitter, attrs: TensorScatterAttrs, operands: tuple[Value | 
     shape = past.type.static
     axis = normal_axis(attrs.axis, len(shape))
     count, extent = update.type.static[axis], shape[axis]
-    if not update.type.elements:
+    if same(update.type.elements, 0):
         return (past,)
     known = np.zeros(shape[0], np.int64) if starts is None else starts.constant
     if known is not None:

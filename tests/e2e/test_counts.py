@@ -286,3 +286,34 @@ def test_a_number_that_decides_a_shape_beyond_its_bound(tmp_path: Path) -> None:
             else:
                 with pytest.raises(UsageError, match="outside"):
                     library(feed)
+
+
+def test_two_stages(tmp_path: Path) -> None:
+    """Boxes above a score go through suppression, and what is kept through pooling of regions and a classifier; then the best of those."""
+    s = Network()
+    random = np.random.default_rng(12)
+    image, scores = s.input("image", np.float32, 1, 3, 16, 16), s.input("scores", np.float32, 60)
+    boxes = s.input("boxes", np.float32, 60, 4)
+    likely = s.node("Squeeze", s.node("NonZero", s.node("Greater", scores, s.constant(0.5, np.float32))), s.constant([0]))
+    some, rated = s.node("Gather", boxes, likely), s.node("Gather", scores, likely)
+    limits = [s.constant([30]), s.constant([0.5], np.float32)]
+    kept = s.node("NonMaxSuppression", s.node("Unsqueeze", some, s.constant([0])), s.node("Unsqueeze", rated, s.constant([0, 1])), *limits)
+    chosen = s.node("Squeeze", s.node("Gather", kept, s.constant([2]), axis=1), s.constant([1]))
+    regions = s.node("Gather", some, chosen)
+    places = s.node("Expand", s.constant(0), s.node("Shape", chosen))
+    pooled = s.node("RoiAlign", image, regions, places, output_height=2, output_width=2, sampling_ratio=2)
+    weights = s.constant(random.standard_normal((12, 5)), np.float32)
+    classes = s.node("Softmax", s.node("MatMul", s.node("Reshape", pooled, s.constant([-1, 12])), weights), axis=1)
+    s.node("ArgMax", classes, axis=1, keepdims=0)
+    best = s.node("Gather", rated, chosen)
+    values, order = s.nodes_of("TopK", best, s.node("Min", s.node("Shape", best), s.constant([8])), outputs=2)
+    s.node("Gather", classes, order)
+    marked = s.node("Expand", s.constant(1.0, np.float32), s.node("Shape", chosen))
+    s.node("ScatterND", s.constant(np.zeros(60), np.float32), s.node("Unsqueeze", chosen, s.constant([1])), marked)
+    s.node("Relu", values)
+    feeds = []
+    for shift in (0.0, -2.0, 2.0, 0.2):
+        rated_now = (random.random(60) + shift).astype(np.float32)
+        given = {"image": random.standard_normal((1, 3, 16, 16)).astype(np.float32), "boxes": np.abs(corners(random, 1, 60)[0]) * 3}
+        feeds.append({**given, "scores": rated_now})
+    hold(s.model(), feeds, tmp_path)

@@ -26,13 +26,14 @@ NAUTILUS_DEVICE int bounded_integer(T value) {
 
 NAUTILUS_DEVICE int clamped(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
 
-// The samples of a cell along one dimension of kSize pixels.
-template <class Problem, int kSize, class Place>
+// The samples of a cell along one dimension of an image.
+template <class Problem, class Place>
 struct CellSamples {
   Place begin, step;  // of the cell
   int count;
+  int size;  // of the image
 
-  NAUTILUS_DEVICE CellSamples(Place first, Place last, int cell, int cells) {
+  NAUTILUS_DEVICE CellSamples(Place first, Place last, int cell, int cells, int image_size) : size(image_size) {
     Place extent = last - first;
     if constexpr (Problem::kIsBounded) extent = extent > Place(1) ? extent : Place(1);
     step = extent / static_cast<Place>(cells);
@@ -49,12 +50,12 @@ struct CellSamples {
   };
   NAUTILUS_DEVICE Neighbours neighbours(int sample) const {
     Place at = begin + (static_cast<Place>(sample) + Place(0.5)) * step / static_cast<Place>(count);
-    const bool is_inside = at >= Place(-1) && at <= Place(kSize);
+    const bool is_inside = at >= Place(-1) && at <= Place(size);
     at = at > Place(0) ? at : Place(0);
     const int first = bounded_integer(at);
-    const int low = first < kSize - 1 ? first : kSize - 1;
-    const int high = low < kSize - 1 ? low + 1 : low;
-    return {is_inside, low, high, low < kSize - 1 ? at - static_cast<Place>(low) : Place(0)};
+    const int low = first < size - 1 ? first : size - 1;
+    const int high = low < size - 1 ? low + 1 : low;
+    return {is_inside, low, high, low < size - 1 ? at - static_cast<Place>(low) : Place(0)};
   }
 };
 
@@ -65,10 +66,10 @@ NAUTILUS_DEVICE Vector<typename X::Result, kVector> sampled_cell(const A &argume
   using T = typename X::Result;
   using Index = typename Problem::Index;
   constexpr bool kIsMean = kIsSame<typename Problem::Combine, Sum>;
-  const CellSamples<Problem, static_cast<int>(Problem::InHeight::kValue), Place> rows(corner[1], corner[3], y,
-                                                                                      static_cast<int>(Problem::OutHeight::kValue));
-  const CellSamples<Problem, static_cast<int>(Problem::InWidth::kValue), Place> columns(corner[0], corner[2], x,
-                                                                                        static_cast<int>(Problem::OutWidth::kValue));
+  const CellSamples<Problem, Place> rows(corner[1], corner[3], y, static_cast<int>(Problem::OutHeight::kValue),
+                                         static_cast<int>(Problem::InHeight::get(arguments)));
+  const CellSamples<Problem, Place> columns(corner[0], corner[2], x, static_cast<int>(Problem::OutWidth::kValue),
+                                            static_cast<int>(Problem::InWidth::get(arguments)));
   const bool is_empty = rows.count <= 0 || columns.count <= 0;
   Vector<T, kVector> total = splat<kVector>(kIsMean || is_empty ? T(0) : Problem::Combine::template identity<T>());
 #pragma unroll 1
@@ -122,8 +123,10 @@ NAUTILUS_DEVICE Vector<typename X::Result, kVector> whole_cell(const A &argument
                                                                typename Problem::Index channel) {
   using T = typename X::Result;
   using Index = typename Problem::Index;
-  const CellPixels<Place> rows(corner[1], corner[3], y, static_cast<int>(Problem::OutHeight::kValue), static_cast<int>(Problem::InHeight::kValue));
-  const CellPixels<Place> columns(corner[0], corner[2], x, static_cast<int>(Problem::OutWidth::kValue), static_cast<int>(Problem::InWidth::kValue));
+  const CellPixels<Place> rows(corner[1], corner[3], y, static_cast<int>(Problem::OutHeight::kValue),
+                               static_cast<int>(Problem::InHeight::get(arguments)));
+  const CellPixels<Place> columns(corner[0], corner[2], x, static_cast<int>(Problem::OutWidth::kValue),
+                                  static_cast<int>(Problem::InWidth::get(arguments)));
   const bool is_empty = rows.first >= rows.last || columns.first >= columns.last;
   Vector<T, kVector> most = splat<kVector>(is_empty ? T(0) : Max::template identity<T>());
 #pragma unroll 1
