@@ -122,7 +122,7 @@ def examine(
         examiner.check_operators(model.graph.node)
     else:
         try:
-            graph = imported(model, inputs, external, file.weights, size_bytes)
+            _, graph, _ = imported(model, inputs, external, file.weights, size_bytes)
         except ModelError as error:
             graph = examiner.examine(model.graph, inputs, file.weights)
             if not examiner.findings:  # what only the importer looks at

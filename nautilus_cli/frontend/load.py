@@ -94,13 +94,27 @@ def load(
     )
 
 
-def imported(
+@dataclass(slots=True)
+class _Guesses:
+    """Values of inputs that no declaration says, though an operator takes no other of those that were assumed.
+
+    Attributes:
+        are_allowed: whether they are taken; that the run reads the values is better.
+        were_declined: whether one could have been taken.
+    """
+
+    are_allowed: bool = False
+    were_declined: bool = False
+
+
+def _by_declarations(
     model: ModelProto,
     inputs: Inputs,
     external: ExternalData,
     weights: Mapping[int, np.ndarray],
     size_bytes: int,
-    notes: list[str] | None = None,
+    notes: list[str],
+    guesses: _Guesses,
 ) -> Graph:
     """Import the graph; where inputs decide shapes that the model declares, with what the declarations say of those inputs."""
     try:
@@ -122,6 +136,9 @@ def imported(
                     if narrower is None:
                         raise
                     known = narrower
+            if not guesses.are_allowed and not all(is_symbolic(value) for array in known.values() for value in array.reshape(-1)):
+                guesses.were_declined = True
+                raise error
             found = solved(types, model.graph, known)
             graph = import_graph(model, replace(inputs, known=found), external, weights, size_bytes, notes) if found else None
         except ModelError:
@@ -135,15 +152,15 @@ def imported(
         return graph
 
 
-def _with_equal_dims(
-    model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int
+def _with_known_inputs(
+    model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int, guesses: _Guesses
 ) -> tuple[Inputs, Graph, tuple[str, ...]]:
-    """Import the graph; open dimensions that an operator needs equal become one. Return the inputs, the graph, and what was assumed."""
+    """Import the graph; open dimensions that an operator needs equal become one, and values that it needs symbols or guesses."""
     notes = list(inputs.notes)
     while True:
         told: list[str] = []
         try:
-            graph = imported(model, inputs, external, weights, size_bytes, told)
+            graph = _by_declarations(model, inputs, external, weights, size_bytes, told, guesses)
             return inputs, graph, (*notes, *told)
         except (UnknownContentsError, RangeError) as refusal:
             known = with_elements(inputs, refusal) if isinstance(refusal, UnknownContentsError) else with_ranges(inputs, refusal)
@@ -158,6 +175,23 @@ def _with_equal_dims(
                 raise
             inputs, note = found
             notes.append(note)
+
+
+def imported(
+    model: ModelProto, inputs: Inputs, external: ExternalData, weights: Mapping[int, np.ndarray], size_bytes: int
+) -> tuple[Inputs, Graph, tuple[str, ...]]:
+    """Import the graph. Return the inputs with what was learnt of them, the graph, and what was assumed.
+
+    Raises:
+        ModelError: as `load`.
+    """
+    guesses = _Guesses()
+    try:
+        return _with_known_inputs(model, inputs, external, weights, size_bytes, guesses)
+    except ModelError:
+        if not guesses.were_declined:
+            raise
+        return _with_known_inputs(model, inputs, external, weights, size_bytes, _Guesses(are_allowed=True))
 
 
 def load_model(
@@ -192,7 +226,7 @@ def load_model(
     versions = checked_versions(model)
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
-    inputs, graph, notes = _with_equal_dims(model, inputs, external, weights, size_bytes)
+    inputs, graph, notes = imported(model, inputs, external, weights, size_bytes)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

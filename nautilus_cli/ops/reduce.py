@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F64, I8, I32, I64, U8, U32, U64, DType, TensorType
 from nautilus_cli.ops.checks import first_of, integers, normal_axes, operand, operand_count, optional_contents, optional_operand
@@ -100,6 +100,10 @@ def _with_known_axes(emitter: Emitter, attrs: ReduceAttrs, operands: tuple[Value
         return None
     shape = data.type.static
     flags = named_dimensions(integers(axes), len(shape))
+    if same(data.type.elements, 0):  # whatever is reduced, it is nothing
+        nothing = reduced(emitter.constant(np.zeros((0,), data.type.dtype.numpy)), (0,), 0)
+        sizes = split_shape(shape, flags)[::2] if attrs.keepdims else without(shape, flags, axes.size)
+        return emitter.node("Expand", [nothing, emitter.sizes(sizes)])
     kept = reduced(view(emitter, data, split_shape(shape, flags)), tuple(range(1, 2 * len(shape), 2)), 0)
     return kept if attrs.keepdims else view(emitter, kept, without(shape, flags, axes.size))
 
