@@ -39,6 +39,10 @@ class UsageError(NautilusError):
     exit_code = 2
 
 
+class NotServedError(UsageError):
+    """Inputs that lead a run where its library does not go: into a loop that goes on for too long, or a branch that cannot be."""
+
+
 class ModelError(NautilusError):
     """A model that is invalid, or that uses what is not supported."""
 

@@ -22,6 +22,7 @@ class Status(IntEnum):
     DEVICE_ERROR = 7
     INDEX_OUT_OF_RANGE = 8
     UNSUPPORTED = 9
+    NOT_SERVED = 10
 
 
 class Place(IntEnum):

@@ -15,11 +15,13 @@ Source: as `tolerance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isqrt, prod, sqrt
 from typing import Any
 
+from nautilus_cli.ir.control import BranchAttrs, LoopAttrs, bodies
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import F32
 from nautilus_cli.numerics.tolerance import combine, function_deviation, step_deviation, sum_deviation
@@ -84,6 +86,11 @@ class Rounding:
 
 EXACT_STEP = Rounding(relative=0.0, summed=0.0)
 
+_NONE = ErrorEstimate()
+
+_ITERATIONS = 100
+"""Of a loop whose end only the run knows. One that goes on until nothing changes makes its errors smaller as it goes."""
+
 
 def estimate(graph: Graph, *, fp32_mode: str = "ffma") -> tuple[ErrorEstimate, ...]:
     """Return the error expected of each graph output, in order. Inputs and constants are exact.
@@ -95,15 +102,54 @@ def estimate(graph: Graph, *, fp32_mode: str = "ffma") -> tuple[ErrorEstimate, .
     Raises:
         ModelError: a dimension is not bound.
     """
-    exact = ErrorEstimate()
-    known: dict[Value, ErrorEstimate] = {}
+    known = _estimates(graph, {}, fp32_mode)
+    return tuple(known.get(value, _NONE) for _, value in graph.outputs)
+
+
+def _estimates(graph: Graph, known: dict[Value, ErrorEstimate], fp32_mode: str) -> dict[Value, ErrorEstimate]:
+    """Return the error of every value, from those of inputs that are not exact."""
     for node in graph.nodes:
-        operands = [known.get(v, exact) for v in node.operands()]
-        worst = max(operands, key=lambda e: e.deviation, default=exact)
+        operands = [known.get(v, _NONE) for v in node.operands()]
+        if bodies(node.attrs):
+            given = [_NONE if v is None else known.get(v, _NONE) for v in node.inputs]
+            found = _held(node.attrs, given, fp32_mode)
+            known |= {v: e if v.type.dtype.is_float else _NONE for v, e in zip(node.outputs, found, strict=False) if v is not None}
+            continue
+        worst = max(operands, key=lambda e: e.deviation, default=_NONE)
         worst = replace(worst, absolute=max((e.absolute for e in operands), default=0.0))
         for result in node.results():
-            known[result] = _through(node, result, worst, fp32_mode) if result.type.dtype.is_float and result.constant is None else exact
-    return tuple(known.get(value, exact) for _, value in graph.outputs)
+            known[result] = _through(node, result, worst, fp32_mode) if result.type.dtype.is_float and result.constant is None else _NONE
+    return known
+
+
+def _held(attrs: object, given: Sequence[ErrorEstimate], fp32_mode: str) -> list[ErrorEstimate]:
+    """Return the errors of the results of branches or a loop: of the worse branch; of as many iterations in a row as a loop has."""
+    if isinstance(attrs, BranchAttrs):
+        _, *operands = given
+        count = len(attrs.then_branch.inputs)
+        branches = zip(bodies(attrs), (operands[:count], operands[count:]), attrs.refusals, strict=True)
+        found = [_results(graph, own, fp32_mode) for graph, own, refusal in branches if not refusal]
+        return [max(pair, key=lambda e: e.deviation) for pair in zip(*found, strict=True)]
+    assert isinstance(attrs, LoopAttrs)
+    _, _, *operands = given
+    first = 1 if attrs.is_conditional else 0
+    times = _ITERATIONS if attrs.trips is None else max(1, upper(attrs.trips))
+    after = _results(attrs.body, operands, fp32_mode)[first:][: attrs.states]
+    states = [_repeated(e, max(operands, key=lambda o: o.deviation, default=_NONE), times) for e in after]
+    return _results(attrs.body, [*states, *operands[attrs.states :]], fp32_mode)[first:]
+
+
+def _results(graph: Graph, operands: Sequence[ErrorEstimate], fp32_mode: str) -> list[ErrorEstimate]:
+    known = _estimates(graph, dict(zip((value for _, value in graph.inputs), operands, strict=True)), fp32_mode)
+    return [known.get(value, _NONE) for _, value in graph.outputs]
+
+
+def _repeated(after: ErrorEstimate, before: ErrorEstimate, times: int) -> ErrorEstimate:
+    """Return what becomes of an error that one iteration makes AFTER of what was at worst BEFORE."""
+    added = sqrt(max(0.0, after.deviation**2 - before.deviation**2))
+    return replace(
+        after, deviation=combine(before.deviation, added * sqrt(times)), steps=before.steps + times * max(0, after.steps - before.steps)
+    )
 
 
 def _through(node: Node, result: Value, before: ErrorEstimate, fp32_mode: str) -> ErrorEstimate:
@@ -143,7 +189,7 @@ def _is_exact(node: Node) -> bool:
 def terms_of(node: Node, result: Value) -> int:
     """Return how many terms are summed for each element of RESULT; 1 for an operator that sums nothing."""
     rule = _TERMS.get(node.op) or _TERMS_WITHOUT_FUNCTION.get(node.op)
-    return max(1, rule(node, result)) if rule else 1
+    return max(1, upper(rule(node, result))) if rule else 1
 
 
 def _shape(node: Node, operand: int) -> tuple[int, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError
@@ -41,7 +43,20 @@ def check_inputs(given: tuple[TensorType | None, ...], wanted: tuple[TensorType,
         raise InternalError(f"has operands {', '.join(map(str, given))}; its graphs take {', '.join(map(str, wanted))}")
 
 
+Run = Callable[[Graph, Sequence[np.ndarray | None]], tuple[np.ndarray, ...]]
+"""What evaluates a graph that a node holds."""
+
+
 def _evaluate(attrs: BranchAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    return taken(attrs, arrays, evaluate_body)
+
+
+def taken(attrs: BranchAttrs, arrays: Sequence[np.ndarray | None], run: Run) -> tuple[np.ndarray, ...]:
+    """Return the results of the branch that the condition, the first array, says.
+
+    Raises:
+        ModelError: that branch cannot be taken.
+    """
     condition, *operands = arrays
     assert condition is not None
     count = len(attrs.then_branch.inputs)
@@ -49,7 +64,7 @@ def _evaluate(attrs: BranchAttrs, arrays: tuple[np.ndarray | None, ...], _output
     refusal = attrs.refusals[0 if condition.item() else 1]
     if refusal:
         raise ModelError(refusal)
-    found = evaluate_body(graph, given)
+    found = run(graph, given)
     return tuple(
         array if array.shape == type_.shape else _filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)
     )
@@ -60,7 +75,7 @@ def _filled(array: np.ndarray, length: int) -> np.ndarray:
     return np.concatenate([array, np.zeros(length - array.size, array.dtype)])
 
 
-def evaluate_body(graph: Graph, arrays: list[np.ndarray | None]) -> tuple[np.ndarray, ...]:
+def evaluate_body(graph: Graph, arrays: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
     """Return the results of a node's graph."""
     from nautilus_cli.ops.evaluate import evaluate  # which asks the registry for this operator
 

@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import LoopAttrs
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.branch import check_inputs, evaluate_body
+from nautilus_cli.ops.branch import Run, check_inputs, evaluate_body
 from nautilus_cli.ops.spec import Control, Inference, Operator
 
 
@@ -30,6 +30,15 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 
 
 def _evaluate(attrs: LoopAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+    return repeated(attrs, arrays, evaluate_body)
+
+
+def repeated(attrs: LoopAttrs, arrays: Sequence[np.ndarray | None], run: Run) -> tuple[np.ndarray, ...]:
+    """Return the results of a loop.
+
+    Raises:
+        ModelError: it goes on after as many iterations as it may have.
+    """
     trips, start, *operands = arrays
     states: list[np.ndarray | None] = list(operands[: attrs.states])
     scanned = operands[attrs.states :][: len(attrs.scanned)]
@@ -40,7 +49,7 @@ def _evaluate(attrs: LoopAttrs, arrays: tuple[np.ndarray | None, ...], _outputs:
     while goes_on and (limit is None or number < limit):
         if number == attrs.most:
             raise ModelError(f"the loop goes on after {attrs.most} iterations")
-        found = list(evaluate_body(attrs.body, [*states, *_pieces(scanned, attrs.scanned, number), *outside]))
+        found = list(run(attrs.body, [*states, *_pieces(scanned, attrs.scanned, number), *outside]))
         goes_on = bool(found.pop(0).item()) if attrs.is_conditional else True
         states = list(found[: attrs.states])
         for pieces, piece in zip(collected, found[attrs.states :], strict=True):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from nautilus_cli.artifact.abi import ABI_VERSION, Status
 from nautilus_cli.artifact.elf import mapped_bytes
-from nautilus_cli.errors import DeviceError, FileError, InternalError, NautilusError, UsageError
+from nautilus_cli.errors import DeviceError, FileError, InternalError, NautilusError, NotServedError, UsageError
 
 _HEAD_BYTES = 64 * 1024
 """How much of a file is read to find its program headers, which linkers put first."""
@@ -25,6 +25,7 @@ _ERRORS: dict[Status, type[NautilusError]] = {
     Status.DEVICE_ERROR: DeviceError,
     Status.INDEX_OUT_OF_RANGE: UsageError,
     Status.UNSUPPORTED: UsageError,
+    Status.NOT_SERVED: NotServedError,
 }
 
 

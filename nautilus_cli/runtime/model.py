@@ -123,7 +123,7 @@ class ModelInfo:
         device: name of the GPU, or of the emulator.
         is_emulated: whether it runs on the CPU.
         driver_version: (major, minor).
-        launch_count: kernels launched in one run.
+        launch_count: kernels launched in one run; of branches and loops, each that may be, once.
         workspace_bytes: device memory of one context beside inputs and outputs, at most.
         weight_bytes: device memory of the weights.
         model_sha256, manifest_sha256, plan_sha256, weights_sha256: in hexadecimal.

@@ -19,7 +19,7 @@ from nautilus_cli.artifact.abi import DTYPE_CODES
 from nautilus_cli.errors import UsageError, nearest
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import BF16, NARROW, dtype_of, unpacked
-from nautilus_cli.verify.no_reference import NoReference
+from nautilus_cli.verify.no_reference import INSTEAD, NoReference
 
 _NUMBERS = {dtype: DTYPE_CODES[dtype.name] for dtype in (BF16, *NARROW)}
 """ONNX's numbers of the element types that numpy lacks."""
@@ -30,10 +30,6 @@ LOG_FATAL = 4
 
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 """Source: onnxruntime_session_options_config_keys.h."""
-
-
-INSTEAD = "Outputs that are known can be compared with: nautilus verify MODEL LIB.so --inputs X.npz --golden Y.npz."
-"""What helps where onnxruntime does not."""
 
 
 class Oracle:

@@ -9,16 +9,19 @@ Source: D. S. Parker, Monte Carlo Arithmetic: Exploiting Randomness in Floating-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import sqrt
 
 import numpy as np
 
+from nautilus_cli.ir.control import BranchAttrs, LoopAttrs, bodies
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import dtype_of
 from nautilus_cli.numerics.propagation import Rounding, rounding, sequence_length, terms_of
 from nautilus_cli.numerics.tolerance import magnitude
+from nautilus_cli.ops.branch import Run, taken
 from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.repeat import repeated
 
 _SUMS_OF_PRODUCTS = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "ReduceSum", "CumSum"})
 _MEANS = frozenset({"ReduceMean", "AveragePool", "GlobalAveragePool"})
@@ -34,19 +37,38 @@ def simulate(graph: Graph, inputs: Mapping[str, np.ndarray], seed: int | None = 
         seed: of the roundings; None for none.
     """
     random = None if seed is None else np.random.default_rng(seed)
+    arrays = _simulated(graph, {value: _wide(inputs[name]) for name, value in graph.inputs}, random)
+    return {name: _read(value, arrays) for name, value in graph.outputs}
+
+
+def _simulated(graph: Graph, arrays: dict[Value, np.ndarray], random: np.random.Generator | None) -> dict[Value, np.ndarray]:
+    """Return the contents of a graph's outputs, from those of its inputs."""
     last_reader = {value: number for number, node in enumerate(graph.nodes) for value in node.operands()}
     kept = graph.output_values()
-    arrays = {value: _wide(inputs[name]) for name, value in graph.inputs}
+
+    def run(body: Graph, given: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
+        found = _simulated(body, {v: _wide(a) for (_, v), a in zip(body.inputs, given, strict=True) if a is not None}, random)
+        return tuple(_read(value, found) for _, value in body.outputs)
+
     for number, node in enumerate(graph.nodes):
         operands = [None if v is None else _read(v, arrays) for v in node.inputs]
-        for value, exact in zip(node.outputs, _evaluated(node, operands), strict=False):
+        is_held = bool(bodies(node.attrs))  # its graphs round, it does not
+        for value, exact in zip(node.outputs, _course(node, operands, run) if is_held else _evaluated(node, operands), strict=False):
             if value is not None:
                 wide = _wide(exact)
-                arrays[value] = wide if random is None else _rounded(node, value, wide, operands, random)
+                arrays[value] = wide if random is None or is_held else _rounded(node, value, wide, operands, random)
         for value in {*node.operands(), *node.results()}:
             if value not in kept and last_reader.get(value, number) == number:
                 arrays.pop(value, None)
-    return {name: _read(value, arrays) for name, value in graph.outputs}
+    return arrays
+
+
+def _course(node: Node, operands: Sequence[np.ndarray | None], run: Run) -> tuple[np.ndarray, ...]:
+    """Return the results of a branch or loop."""
+    if isinstance(node.attrs, BranchAttrs):
+        return taken(node.attrs, operands, run)
+    assert isinstance(node.attrs, LoopAttrs)
+    return repeated(node.attrs, operands, run)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:

@@ -12,7 +12,8 @@ const char *nautilus_status_name(nautilus_status status) {
   static const char *const names[] = {
       "NAUTILUS_OK",           "NAUTILUS_INVALID_ARGUMENT", "NAUTILUS_BAD_LIBRARY",  "NAUTILUS_NO_DRIVER",
       "NAUTILUS_NO_DEVICE",    "NAUTILUS_UNFIT_DEVICE",     "NAUTILUS_OUT_OF_MEMORY", "NAUTILUS_DEVICE_ERROR",
-      "NAUTILUS_INDEX_OUT_OF_RANGE", "NAUTILUS_UNSUPPORTED"};
+      "NAUTILUS_INDEX_OUT_OF_RANGE", "NAUTILUS_UNSUPPORTED",
+      "NAUTILUS_NOT_SERVED"};
   size_t index = (size_t)status;
   return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
 }

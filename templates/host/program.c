@@ -67,7 +67,7 @@ static nautilus_status trips(nautilus_context *context, cu_stream stream, const 
 }
 
 static nautilus_status too_long(const nautilus_context *context, const struct payload_step *step) {
-  return error_set(NAUTILUS_INVALID_ARGUMENT, "loop '%s' goes on after %lld iterations, the most that the library was compiled for; the outputs of "
+  return error_set(NAUTILUS_NOT_SERVED, "loop '%s' goes on after %lld iterations, the most that the library was compiled for; the outputs of "
                    "this run are not to be used", context->model->payload.strings + step->name, (long long)step->most);
 }
 
@@ -131,7 +131,7 @@ static nautilus_status run(nautilus_context *context, cu_stream stream, const st
                context_word(context, step->words[2])));
       break;
     case STEP_REFUSE:
-      return error_set(NAUTILUS_INVALID_ARGUMENT, "%s", context->model->payload.strings + step->name);
+      return error_set(NAUTILUS_NOT_SERVED, "%s", context->model->payload.strings + step->name);
     case STEP_IF:
       TRY(choose(context, stream, step));
       break;

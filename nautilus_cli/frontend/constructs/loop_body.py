@@ -19,7 +19,10 @@ from nautilus_cli.ir.types import BOOL, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 
 MOST_ITERATIONS = 1 << 20
-"""Of one loop: one that never ends is an error after a few seconds."""
+"""Of a loop whose trip count is known before a run."""
+
+MOST_OPEN_ITERATIONS = 1 << 16
+"""Of one whose end only the run knows: one that never ends is an error after a few seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,7 +186,7 @@ def repeated(
     collected: Sequence[bool] = (),
     length: int = 0,
     is_whole: bool = True,
-    most: int = MOST_ITERATIONS,
+    most: int = MOST_OPEN_ITERATIONS,
 ) -> tuple[list[Value], list[Value], Value | None]:
     """Append a loop; return the states behind it, in the order of the model's, the collected results, and, where it counts, the iterations.
 
@@ -209,7 +212,7 @@ def repeated(
         trips=trips,
         is_conditional=body.is_conditional,
         length=length,
-        most=most,
+        most=MOST_ITERATIONS if trips is not None and not body.is_conditional else most,
     )
     if isinstance(trips, int) and trips > MOST_ITERATIONS and not body.is_conditional:
         raise call.error(f"has {trips} iterations; at most {MOST_ITERATIONS} are possible")

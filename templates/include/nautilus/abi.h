@@ -18,6 +18,8 @@
  * - The caller owns inputs, outputs, streams, and a workspace that it passed. Strings and shapes handed out belong to the model.
  * - A model may be used by any number of threads. A context by one at a time (except nautilus_synchronize and nautilus_check);
  *   several contexts of one model run concurrently.
+ * - Where a model has branches or loops whose course only the run knows, nautilus_run waits for the stream whenever a value decides how it
+ *   goes on; such a run cannot be captured into a CUDA graph.
  * - nautilus_run and nautilus_run_host allocate nothing, except that of a model with open dimensions the second run with the same
  *   shapes builds the graph that later ones replay, and
  *   that of a model of which inputs decide shapes by their values a run takes memory for sizes beyond those before.
@@ -55,7 +57,8 @@ typedef enum nautilus_status {
   NAUTILUS_OUT_OF_MEMORY = 6,      /* of the device or of the host */
   NAUTILUS_DEVICE_ERROR = 7,       /* the driver refused a call, or a kernel failed */
   NAUTILUS_INDEX_OUT_OF_RANGE = 8, /* the model met an index outside its axis; the outputs of that run are not to be used */
-  NAUTILUS_UNSUPPORTED = 9         /* not on this target, or not as the context was created */
+  NAUTILUS_UNSUPPORTED = 9,        /* not on this target, or not as the context was created */
+  NAUTILUS_NOT_SERVED = 10         /* a loop went on for too long, or a branch was taken that cannot be for the library's shapes */
 } nautilus_status;
 
 /* What the last call that failed on this thread was about: one paragraph, never NULL. Valid until the thread's next call. */
@@ -159,7 +162,7 @@ typedef struct nautilus_model_info {
   int32_t driver_version;      /* 1000 * major + 10 * minor */
   size_t input_count;
   size_t output_count;
-  size_t launch_count;         /* kernels launched in one run */
+  size_t launch_count;         /* kernels launched in one run; of branches and loops, each that may be, once */
   size_t workspace_bytes;      /* device memory that one context needs beside inputs and outputs, at most */
   size_t weight_bytes;         /* device memory that the model holds */
   const char *model_digest;    /* SHA-256 of the ONNX model, in hexadecimal */
