@@ -42,7 +42,7 @@ from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning import records, study
 from nautilus_cli.tuning.measurement import Measurement
 
-TUNED_FAMILIES = ("gemm", "gemm_mma", "gemm_wgmma")
+TUNED_FAMILIES = ("gemm", "gemm_mma", "gemm_skinny", "gemm_wgmma")
 """Families whose schedules are searched so far."""
 
 

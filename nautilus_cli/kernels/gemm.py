@@ -28,6 +28,7 @@ class Problem:
         accumulate: type of the sums.
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
+        is_straight: whether both functors only load, as `accumulate`, from places at fixed distances; only ranks schedules.
     """
 
     batch: int
@@ -39,6 +40,7 @@ class Problem:
     accumulate: DType
     a_storage: DType = F32
     b_storage: DType = F32
+    is_straight: bool = False
 
     @property
     def product(self) -> Product:
@@ -55,6 +57,7 @@ class Problem:
             a_bytes=self.a_storage.bytes,
             b_bytes=self.b_storage.bytes,
             sum_bytes=self.accumulate.bytes,
+            is_straight=self.is_straight,
         )
 
 

@@ -51,7 +51,7 @@ _SCHEDULERS = 4
 _LINE_BYTES = 128
 _SHORT_RUN_SHARE = 0.68  # of the bandwidth, where less than a line lies together
 _HIDING = 12.0
-_MEMORY_SHARE = 1.0  # of the bandwidth
+_MEMORY_SHARE = 0.88  # of the bandwidth
 _CLUSTER_CYCLES = 2060
 _REMOTE_BYTES_PER_CYCLE = 12
 

@@ -1,6 +1,6 @@
 """The SIMT matrix product that gemm and conv share: schedule, legality, launch geometry and analytic ranking.
 
-Its device side is `nautilus/kernels/product.cuh`. All numbers of a schedule are powers of two.
+Its device side is `nautilus/kernels/product.cuh`. All numbers of a schedule but stages and blocks are powers of two.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ _SYSTEM_SMEM_BYTES = 1024
 _TRANSACTION_BYTES = 16
 _CPU_REGISTER_BYTES = 32
 _MOST_ITEMS = 64
+_MOST_STAGES = 4
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 400 schedules of 29 products and convolutions on an H200.
 _SCHEDULERS = 4
@@ -41,6 +42,9 @@ _INSTRUCTIONS_PER_VECTOR = 6
 _CYCLES_PER_LINE = 2.2
 _CYCLES_PER_READ = 1.2
 _OVERLAP = 0.5
+_COPIED_OVERLAP = 0.05  # of copies, which go between multiply-adds
+_INSTRUCTIONS_PER_COPY = 4
+_CYCLES_PER_COPY = 4  # of the memory pipe
 _LINE_BYTES = 128
 _LINE_LANES = 8
 
@@ -69,6 +73,7 @@ class Product:
         a_bytes: of a stored element of A.
         b_bytes: of a stored element of B.
         sum_bytes: of an accumulator.
+        is_straight: whether both operands are only loaded, as the type of the sums, from places at fixed distances; only ranks schedules.
     """
 
     batch: int
@@ -82,6 +87,7 @@ class Product:
     a_bytes: int
     b_bytes: int
     sum_bytes: int
+    is_straight: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +101,8 @@ class Schedule:
         thread_m: rows of a thread's register tile.
         thread_n: columns of a thread's register tile.
         slices_k: groups of threads that share out each tile's steps; their sums are added in order at the end.
-        stages: tiles in shared memory, 1 or 2: with 2, one fills while the other is read.
+        stages: tiles in shared memory: with 2, one fills while the other is read; with more, all but one are on their way, and operands
+            that are only loaded are copied past registers.
         fragment: most neighbouring elements of a tile that a thread reads at once.
         vector_a: elements of A that a thread loads at once.
         vector_b: elements of B that a thread loads at once.
@@ -127,6 +134,8 @@ class Schedule:
 def smem_bytes(problem: Product, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block: the tiles, or the slices' sums that take their place."""
     stage = schedule.tile_k * (schedule.tile_m + schedule.tile_n) * problem.sum_bytes
+    if schedule.stages > 2:
+        stage += schedule.tile_k * 2 * _TRANSACTION_BYTES  # rows of copied tiles are padded
     sums = schedule.slices_k * schedule.tile_m * schedule.tile_n * problem.sum_bytes if schedule.slices_k > 1 else 0
     return max(schedule.stages * stage, sums)
 
@@ -139,7 +148,7 @@ def registers(problem: Product, schedule: Schedule, fragments: int = 2) -> int:
     """
     words = max(1, problem.sum_bytes // 4)
     s = schedule
-    on_the_way = _items(s.tile_m, s, s.vector_a) * s.vector_a + _items(s.tile_n, s, s.vector_b) * s.vector_b
+    on_the_way = _items(s.tile_m, s, s.vector_a) * s.vector_a + _items(s.tile_n, s, s.vector_b) * s.vector_b if s.stages <= 2 else 0
     return words * (s.thread_m * s.thread_n + fragments * (s.thread_m + s.thread_n) + on_the_way) + 32
 
 
@@ -164,13 +173,15 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
     s = schedule
     for field in fields(s):
         value = getattr(s, field.name)
-        if value < 1 or value & (value - 1):
+        if value < 1 or (value & (value - 1) and field.name not in ("stages", "blocks")):
             return (f"{field.name} is {value}; it must be a power of two",)
     if s.thread_m > s.tile_m or s.thread_n > s.tile_n:
         return (f"a thread's tile of {s.thread_m}×{s.thread_n} is larger than the block's of {s.tile_m}×{s.tile_n}",)
     reasons = []
-    if s.stages > 2:
-        reasons.append(f"{s.stages} stages; 1 or 2 are written")
+    if s.stages > _MOST_STAGES:
+        reasons.append(f"{s.stages} stages; at most {_MOST_STAGES} are written")
+    if s.stages > 2 and not target.is_emulated and not target.has_async_copy:
+        reasons.append(f"{s.stages} stages; {target.name} has no asynchronous copies")
     if s.slices_k > s.tile_k:
         reasons.append(f"{s.slices_k} slices of a tile of {s.tile_k} steps leave some without work")
     if s.threads > _MOST_THREADS:
@@ -216,7 +227,7 @@ def space(problem: Product) -> Mapping[str, tuple[int, ...]]:
         "thread_m": (1, 2, 4, 8, 16),
         "thread_n": (1, 2, 4, 8, 16),
         "slices_k": (1, 2, 4, 8, 16),
-        "stages": (1, 2),
+        "stages": (1, 2, 3) if problem.is_straight else (1, 2),
         "group_m": (1, 8),
     }
 
@@ -264,7 +275,7 @@ def choose(problem: Product, target: Target) -> Schedule:
     if target.is_emulated:
         ranked = sorted(_emulated_candidates(problem), key=lambda s: emulated_ns(problem, s))
     else:
-        ranked = sorted(_gpu_candidates(problem), key=lambda s: gpu_us(problem, s, target))
+        ranked = sorted((*_gpu_candidates(problem), *_copying_candidates(problem)), key=lambda s: gpu_us(problem, s, target))
     small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=1, stages=1)  # legal everywhere
     return next((s for s in ranked if not violations(problem, s, target)), with_vectors(problem, small))
 
@@ -273,6 +284,9 @@ _LARGE_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 4))
 _SMALL_THREAD_TILES = ((4, 4), (2, 4), (2, 8), (1, 8), (1, 4), (1, 2), (1, 1))
 _EMULATED_THREAD_TILES = ((16, 16), (8, 16), (4, 16), (2, 32), (1, 64), (8, 8), (4, 8), (2, 8), (1, 8))
 """Register tiles that keep eight sums of a vector register each in flight, and smaller ones for narrow problems."""
+_COPYING_THREAD_TILES = ((16, 8),)
+_UNROLLED_SUMS = 1024
+"""Multiply-adds of a thread that the device code unrolls."""
 _MOST_ASPECT = 8
 
 
@@ -303,6 +317,23 @@ def _gpu_candidates(problem: Product) -> Iterator[Schedule]:
                     if tile_k >= k_limit or tile_k < 4 * slices_k > 4 or not 4 * threads <= elements <= 64 * threads:
                         continue
                     yield _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, fragment)
+
+
+def _copying_candidates(problem: Product) -> Iterator[Schedule]:
+    """Yield schedules that copy past registers: of whole tiles, whose steps are all unrolled, so that copies go between them."""
+    if not problem.is_straight:
+        return
+    for thread_m, thread_n in _COPYING_THREAD_TILES:
+        for threads, slices_k in combinations((64, 128, 256), (1, 2, 4)):
+            group = threads // slices_k
+            for threads_m in _powers(4, group // 4):
+                tile_m, tile_n = thread_m * threads_m, thread_n * group // threads_m
+                tile_k = _UNROLLED_SUMS // (thread_m * thread_n) * slices_k
+                if problem.m % tile_m or problem.n % tile_n or problem.k % tile_k or max(tile_m, tile_n) > 2 * min(tile_m, tile_n):
+                    continue
+                blocks = max(1, 256 // threads) if slices_k == 1 else 1
+                found = _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, _TRANSACTION_BYTES // problem.sum_bytes)
+                yield replace(found, stages=3, blocks=blocks)
 
 
 def _emulated_candidates(problem: Product) -> Iterator[Schedule]:
@@ -353,26 +384,37 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     reads = ceil(s.thread_m / s.fragment) + ceil(s.thread_n / s.fragment)
     vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)
     issue = warps * steps_slice * (s.thread_m * s.thread_n * words + reads + 1) / _SCHEDULERS
-    issue_loads = vectors * _INSTRUCTIONS_PER_VECTOR / WARP_THREADS / _SCHEDULERS
-    moved = (
-        warps * steps_slice * _wavefronts(s) * words * _CYCLES_PER_READ
-        + s.tile_k * (s.tile_m + s.tile_n) * words / WARP_THREADS
-        + _lines(s, s.tile_m, s.vector_a, problem.a_k_last, problem.a_bytes) * _CYCLES_PER_LINE
-        + _lines(s, s.tile_n, s.vector_b, problem.b_k_last, problem.b_bytes) * _CYCLES_PER_LINE
-    )
+    moved = warps * steps_slice * _wavefronts(s) * words * _CYCLES_PER_READ
+    if s.stages > 2:
+        copies = sum(s.tile_k * outer / (1 if last else 4) for outer, last in ((s.tile_m, problem.a_k_last), (s.tile_n, problem.b_k_last)))
+        issue_loads = copies * _INSTRUCTIONS_PER_COPY / WARP_THREADS / _SCHEDULERS
+        moved += copies / WARP_THREADS * _CYCLES_PER_COPY
+    else:
+        issue_loads = vectors * _INSTRUCTIONS_PER_VECTOR / WARP_THREADS / _SCHEDULERS
+        moved += (
+            s.tile_k * (s.tile_m + s.tile_n) * words / WARP_THREADS
+            + _lines(s, s.tile_m, s.vector_a, problem.a_k_last, problem.a_bytes) * _CYCLES_PER_LINE
+            + _lines(s, s.tile_n, s.vector_b, problem.b_k_last, problem.b_bytes) * _CYCLES_PER_LINE
+        )
     traffic = s.tile_k * (s.tile_m * problem.a_bytes + s.tile_n * problem.b_bytes) / _L2_BYTES_PER_CYCLE
     # Issue and memory pipe hide each other in part.
-    busy = max(max(issue + issue_loads, moved) + _OVERLAP * min(issue + issue_loads, moved), traffic)
+    overlap = _COPIED_OVERLAP if s.stages > 2 else _OVERLAP
+
+    def busy(together: int) -> float:
+        uneven = ceil(together * warps / _SCHEDULERS) * _SCHEDULERS / (together * warps)  # some schedulers have a warp more
+        issued = (issue + issue_loads) * uneven
+        return max(max(issued, moved) + overlap * min(issued, moved), traffic)
+
     # One block alone: the schedulers are uneven below four warps, and a thread waits for its own reads of shared memory.
     alone = max(issue * max(1.0, _SCHEDULERS / warps), moved) + _STEP_LATENCY * steps_slice + _SHARED_LATENCY
-    barriers = _BARRIER_LATENCY if s.stages == 2 else 2 * _BARRIER_LATENCY + _SHARED_LATENCY
-    latency = max(alone, _READ_LATENCY) + issue_loads + barriers
+    barriers = _BARRIER_LATENCY if s.stages >= 2 else 2 * _BARRIER_LATENCY + _SHARED_LATENCY
+    latency = max(alone, _READ_LATENCY / max(1, s.stages - 1)) + issue_loads + barriers
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / _SCHEDULERS + _FINISH_CYCLES
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + s.slices_k * s.tile_m * s.tile_n * words * 2 / WARP_THREADS
 
     def round_cycles(together: int) -> float:
-        return ceil(problem.k / s.tile_k) * max(together * busy, latency) + _READ_LATENCY + finish
+        return ceil(problem.k / s.tile_k) * max(together * busy(together), latency) + _READ_LATENCY + finish
 
     resident = _resident_blocks(problem, s, target)
     full, rest = divmod(grid(problem, s)[0] * problem.batch, target.multiprocessors * resident)

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.expression import Expression, Load, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels import gemm_mma, gemm_wgmma
+from nautilus_cli.kernels import gemm_mma, gemm_skinny, gemm_wgmma
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
@@ -32,7 +33,7 @@ def lower(lowering: Lowering) -> Lowered:
     *batch, m, n = result.type.static
     k = a.type.static[-1]
     rank = len(batch)
-    shared = prod(b.type.static[:-2]) == 1
+    shared = same(prod(b.type.static[:-2]), 1)
     batch_dims, m_dims = ([], list(range(rank + 1))) if shared else (list(range(rank)), [rank])
     b_batch = [1] * rank if shared else batch
     a_map = broadcast(a.type.static, (*batch, m, k))
@@ -58,17 +59,26 @@ def lower(lowering: Lowering) -> Lowered:
         accumulate=accumulator(result.type.dtype),
         a_storage=main_storage(a_expression, a.type.dtype),
         b_storage=main_storage(b_expression, b.type.dtype),
+        is_straight=all(is_straight(operand, accumulator(result.type.dtype)) for operand in (a_expression, b_expression)),
     )
     functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
     constant = constant_behind(b, lowering.transparent()) is not None
-    alternatives = tensor_core_problems(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
+    alternatives = alternative_products(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
     return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
 
 
-def tensor_core_problems(
+def is_straight(operand: Expression, accumulate: DType) -> bool:
+    """Return whether an operand is only loaded, as the type of the sums, from places at fixed distances: what tiles are copied of."""
+    match operand.steps:
+        case (Load(storage=storage, map=index_map),) if storage == accumulate and len(index_map.stages) == 1 and not index_map.is_guarded:
+            return all(len(digits) == 1 for digits in index_map.stages[0].coordinates)
+    return False
+
+
+def alternative_products(
     problem: Problem, functors: Mapping[str, Expression | RowProgram], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
 ) -> tuple[tuple[str, Any], ...]:
-    """Return (family, problem) of the kernels on tensor cores that compute the same; bulk copies may not be able to bring the operands.
+    """Return (family, problem) of the other kernels that compute the same.
 
     Args:
         problem: of the gemm family.
@@ -77,6 +87,26 @@ def tensor_core_problems(
         b_is_constant: whether B is a weight.
         fp32_mode: how products of f32 are multiplied.
     """
+    return (
+        *_skinny_problems(problem, dtypes, b_is_constant),
+        *_tensor_core_problems(problem, functors, dtypes, b_is_constant, fp32_mode),
+    )
+
+
+def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constant: bool) -> tuple[tuple[str, Any], ...]:
+    """Return that of few rows; floats of 32 bits are multiplied as such in every mode: memory is what takes the time."""
+    multiply = dtypes[0]
+    if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or upper(problem.m) > gemm_skinny.MOST_ROWS:
+        return ()
+    names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage")
+    shape = {name: getattr(problem, name) for name in names}
+    return (("gemm_skinny", gemm_skinny.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant)),)
+
+
+def _tensor_core_problems(
+    problem: Problem, functors: Mapping[str, Expression | RowProgram], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
+) -> tuple[tuple[str, Any], ...]:
+    """Return those on tensor cores; bulk copies may not be able to bring the operands."""
     multiply = dtypes[0]
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or (multiply not in (F16, BF16) and (multiply, fp32_mode) not in _TF32_MODES):
         return ()

@@ -11,7 +11,7 @@ from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering.choice import chosen
-from nautilus_cli.lowering.gemm import tensor_core_problems
+from nautilus_cli.lowering.gemm import alternative_products, is_straight
 from nautilus_cli.lowering.lowered import INDEX_32_LIMIT, Lowered
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port, Word
 from nautilus_cli.lowering.slots import Slots
@@ -39,11 +39,22 @@ class LoneProduct:
     def lowered(self) -> Lowered:
         """Return the product as a group of a graph would be lowered."""
         m, n, k, dtype = self.m, self.n, self.k, self.dtype
-        problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, accumulate=F32, a_storage=dtype, b_storage=dtype)
         a, b = (Expression((Load(slot, dtype, identity((1, rows, k))),), (0,)) for slot, rows in ((0, m), (1, n)))
+        problem = Problem(
+            batch=1,
+            m=m,
+            n=n,
+            k=k,
+            a_k_last=True,
+            b_k_last=True,
+            accumulate=F32,
+            a_storage=dtype,
+            b_storage=dtype,
+            is_straight=is_straight(a, F32) and is_straight(b, F32),
+        )
         epilogue = Expression((Parameter(0, F32),), (), (Store(0, 2, dtype, identity((1, m, n))),))
         functors = (("A", a), ("B", b), ("Epilogue", epilogue))
-        alternatives = tensor_core_problems(problem, dict(functors), (dtype, dtype), True, self.fp32_mode)
+        alternatives = alternative_products(problem, dict(functors), (dtype, dtype), True, self.fp32_mode)
         return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=alternatives)
 
     def request(self, target: Target, choose: Choose) -> KernelRequest:

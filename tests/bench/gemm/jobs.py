@@ -93,7 +93,7 @@ def request(product: Product, kind: str, target: Target, schedule: Any = None) -
     problem: Any
     constant = p.b_k_last  # as weights are
     if kind == "gemm":
-        problem = gemm.Problem(**shape, accumulate=F32, a_storage=dtype, b_storage=dtype)
+        problem = gemm.Problem(**shape, accumulate=F32, a_storage=dtype, b_storage=dtype, is_straight=dtype == F32)
     elif kind == "gemm_mma":
         problem = gemm_mma.Problem(
             **shape, multiply=dtype, a_storage=dtype, b_storage=dtype, terms=3 if p.dtype == "3xtf32" else 1, b_is_constant=constant

@@ -33,37 +33,33 @@ def ffma() -> Wanted:
         p = Product(m=m, n=n, k=k, dtype="fp32")
         yield p, "chosen", "gemm", None
         large: tuple[tuple[tuple[int, int, int], tuple[int, int], dict[str, int]], ...] = (
-            ((128, 128, 8), (16, 8), {"stages": 2, "blocks": 2}),
             ((128, 128, 8), (16, 8), {"stages": 3, "blocks": 2}),
             ((128, 128, 8), (16, 8), {"stages": 4, "blocks": 2}),
-            ((128, 128, 16), (16, 8), {"stages": 3, "blocks": 2}),
-            ((128, 128, 16), (8, 16), {"stages": 3, "blocks": 2}),
             ((128, 128, 8), (8, 16), {"stages": 3, "blocks": 2}),
-            ((128, 128, 32), (16, 8), {"stages": 3, "blocks": 2}),
+            ((128, 128, 16), (16, 8), {"stages": 3, "blocks": 2}),
+            ((128, 128, 16), (16, 8), {"stages": 2, "blocks": 2}),
+            ((128, 128, 8), (16, 8), {"stages": 2, "blocks": 2}),
             ((128, 256, 8), (16, 8), {"stages": 3}),
             ((256, 128, 8), (16, 8), {"stages": 4}),
-            ((256, 128, 16), (16, 8), {"stages": 3}),
-            ((128, 128, 16), (8, 8), {"stages": 3, "blocks": 2}),
-            ((128, 128, 32), (8, 8), {"stages": 3}),
-            ((128, 128, 16), (8, 8), {"stages": 2}),
+            ((64, 128, 8), (16, 8), {"stages": 3, "blocks": 4}),
             ((64, 128, 16), (16, 8), {"stages": 3, "blocks": 4}),
+            ((64, 128, 16), (16, 8), {"stages": 2, "blocks": 4}),
+            ((128, 128, 16), (8, 8), {"stages": 3}),
+            ((128, 128, 32), (8, 8), {"stages": 3}),
             ((64, 128, 16), (8, 8), {"stages": 3, "blocks": 3}),
+            ((64, 64, 8), (8, 8), {"stages": 4, "blocks": 6}),
         )
         small: tuple[tuple[tuple[int, int, int], tuple[int, int], dict[str, int]], ...] = (
             ((128, 128, 16), (16, 8), {"stages": 3, "slices_k": 2}),
-            ((64, 128, 32), (16, 8), {"stages": 3, "slices_k": 2}),
+            ((64, 128, 16), (16, 8), {"stages": 3, "slices_k": 2}),
             ((64, 128, 32), (16, 8), {"stages": 3, "slices_k": 4}),
             ((64, 128, 32), (8, 8), {"stages": 3, "slices_k": 2}),
             ((64, 128, 32), (8, 8), {"stages": 2, "slices_k": 2}),
+            ((64, 64, 16), (8, 8), {"stages": 3, "slices_k": 2}),
             ((64, 64, 32), (8, 8), {"stages": 3, "slices_k": 2}),
-            ((64, 64, 32), (8, 8), {"stages": 3, "slices_k": 4}),
             ((64, 64, 32), (8, 8), {"stages": 2, "slices_k": 2}),
-            ((64, 64, 64), (8, 8), {"stages": 2, "slices_k": 4}),
+            ((64, 64, 32), (8, 8), {"stages": 2, "slices_k": 2, "blocks": 3}),
             ((64, 64, 32), (8, 8), {"stages": 2, "slices_k": 4}),
-            ((64, 64, 16), (8, 8), {"stages": 2, "slices_k": 2}),
-            ((64, 64, 16), (8, 8), {"stages": 2}),
-            ((64, 64, 16), (8, 8), {"stages": 3, "blocks": 4}),
-            ((64, 64, 32), (16, 8), {"stages": 3, "slices_k": 4}),
         )
-        for tile, thread, fields in large if m == 4096 else (*large[3:4], *large[10:11], *large[14:], *small):
+        for tile, thread, fields in large if m == 4096 else (large[0], large[8], large[9], large[10], *large[13:], *small):
             yield simt(p, tile, thread, **fields)

@@ -27,6 +27,8 @@ SCHEDULES = {
     "skinny": Schedule(tile_m=1, tile_n=16, tile_k=64, thread_m=1, thread_n=1, slices_k=8, fragment=4),
     "scalar": Schedule(tile_m=8, tile_n=8, tile_k=8, thread_m=2, thread_n=1, fragment=1, stages=1),
     "few": Schedule(tile_m=16, tile_n=16, tile_k=16, thread_m=8, thread_n=8, fragment=8),
+    "copied": Schedule(tile_m=32, tile_n=32, tile_k=8, thread_m=8, thread_n=4, fragment=4, stages=3),
+    "ring": Schedule(tile_m=16, tile_n=32, tile_k=16, thread_m=4, thread_n=4, slices_k=2, fragment=4, stages=4),
     "tall": Schedule(tile_m=64, tile_n=8, tile_k=32, thread_m=8, thread_n=2, slices_k=2, fragment=2, group_m=4),
 }
 """By name; vectors are as long as each problem allows."""
@@ -133,7 +135,7 @@ def fused(schedule: Schedule, storage: DType) -> Case:
     epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
     problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, accumulate=F32, a_storage=storage, b_storage=storage)
     return product_case(
-        f"fused-{storage}-{schedule.slices_k}",
+        f"fused-{storage}-{schedule.slices_k}-{schedule.stages}",
         problem,
         schedule,
         (
@@ -162,7 +164,7 @@ def guarded(schedule: Schedule) -> Case:
     epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
     problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, accumulate=F32)
     buffers = (values(inner[1] * inner[2], F32, 1), values(n * k, F32, 2), output(m * n, F32.numpy))
-    return product_case("guarded", problem, schedule, buffers, a, b, epilogue.expression())
+    return product_case(f"guarded-{schedule.stages}", problem, schedule, buffers, a, b, epilogue.expression())
 
 
 def with_long_indices(case: Case) -> Case:
@@ -194,6 +196,16 @@ def cases() -> tuple[Case, ...]:
     for schedule_name, schedule in SCHEDULES.items():
         found.append(plain(f"{schedule_name}-ragged", (2, 67, 41, 53), schedule))
         found.append(plain(f"{schedule_name}-even-f16", (1, 96, 80, 64), schedule, storage=F16, a_k_last=schedule_name != "wide"))
+    for schedule_name in ("copied", "ring"):
+        for a_k_last, b_k_last in ((True, True), (True, False), (False, True), (False, False)):
+            layout = ("k" if a_k_last else "m") + ("k" if b_k_last else "n")
+            schedule = SCHEDULES[schedule_name]
+            found.append(plain(f"{schedule_name}-whole-{layout}", (2, 64, 96, 64), schedule, a_k_last=a_k_last, b_k_last=b_k_last))
+            found.append(plain(f"{schedule_name}-part-{layout}", (1, 30, 34, 37), schedule, a_k_last=a_k_last, b_k_last=b_k_last))
+        found.append(fused(schedule, F32))
+    found.append(plain("copied-i32", (1, 64, 32, 24), SCHEDULES["copied"], storage=I32, accumulate=I32))
+    found.append(plain("copied-no-steps", (1, 32, 32, 0), SCHEDULES["copied"]))
+    found.append(guarded(SCHEDULES["ring"]))
     found.append(plain("one-row", (1, 1, 50, 200), SCHEDULES["skinny"]))
     found.append(plain("one-row-f16", (1, 1, 64, 256), SCHEDULES["skinny"], storage=F16))
     found.append(plain("no-steps", (2, 5, 6, 0), square))

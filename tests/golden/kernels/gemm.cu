@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm.cuh>
 
-namespace gemm_802895ca44c9009a_ {
+namespace gemm_78faaf06efc70235_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -14,6 +14,7 @@ struct Problem {
   using K = Static<1>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
+  static constexpr bool kIsStraight = false;
 };
 
 struct Schedule {
@@ -129,11 +130,11 @@ struct Epilogue {
 };
 
 
-}  // namespace gemm_802895ca44c9009a_
+}  // namespace gemm_78faaf06efc70235_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_802895ca44c9009a_::Schedule>, gemm_802895ca44c9009a_::Schedule::kBlocks)
-gemm_802895ca44c9009a(const NAUTILUS_GRID_CONSTANT gemm_802895ca44c9009a_::Arguments arguments) {
-  using namespace gemm_802895ca44c9009a_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_78faaf06efc70235_::Schedule>, gemm_78faaf06efc70235_::Schedule::kBlocks)
+gemm_78faaf06efc70235(const NAUTILUS_GRID_CONSTANT gemm_78faaf06efc70235_::Arguments arguments) {
+  using namespace gemm_78faaf06efc70235_;
   nautilus::kernels::gemm<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_802895ca44c9009a)
+NAUTILUS_EXPORT(gemm_78faaf06efc70235)

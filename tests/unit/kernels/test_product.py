@@ -70,7 +70,7 @@ def test_choice_is_legal_for_convolutions(name: str) -> None:
     [
         ({"tile_m": 24}, "power of two"),
         ({"thread_m": 64}, "larger than the block's"),
-        ({"stages": 4}, "1 or 2"),
+        ({"stages": 5}, "at most 4"),
         ({"slices_k": 32}, "without work"),
         ({"tile_m": 256, "tile_n": 256, "thread_m": 2}, "at most 1024"),
         ({"vector_a": 32}, "longer than the tile"),

@@ -29,6 +29,30 @@ NAUTILUS_DEVICE void cp_async(void *shared, const void *global, int source_bytes
 #endif
 }
 
+// A place in shared memory from which further ones lie at distances in bytes that become part of an instruction.
+#ifdef NAUTILUS_EMULATED
+using SharedPlace = unsigned char *;
+NAUTILUS_DEVICE SharedPlace shared_place(void *shared) { return static_cast<unsigned char *>(shared); }
+#else
+using SharedPlace = uint32;
+NAUTILUS_DEVICE SharedPlace shared_place(void *shared) { return shared_address(shared); }
+#endif
+
+// A whole copy to BYTES behind PLACE.
+template <int kBytes>
+NAUTILUS_DEVICE void cp_async_behind(SharedPlace place, int bytes, const void *global, Site site = current_site()) {
+    static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
+#ifdef NAUTILUS_EMULATED
+    emulated::copy_async(place + bytes, global, kBytes, kBytes, site);
+#else
+    if constexpr (kBytes == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)), "n"(kBytes) : "memory");
+    }
+#endif
+}
+
 NAUTILUS_DEVICE void cp_async16(void *shared, const void *global, int source_bytes = 16, Site site = current_site()) {
     cp_async<16>(shared, global, source_bytes, site);
 }

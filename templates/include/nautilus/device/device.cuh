@@ -20,7 +20,7 @@
 //   memory.cuh         Vec load_global<Vec, LoadHint::kDefault | kReadOnly | kStreaming | kNoAllocate>(address);
 //                      store_global<Vec, StoreHint::kDefault | kStreaming>(address, value); load_shared<Vec>(address); store_shared
 //   async_copy.cuh     cp_async<4 | 8 | 16>(shared, global, source_bytes = all) cp_async16(...) cp_async_commit()
-//                      cp_async_wait<groups in flight>()
+//                      cp_async_wait<groups in flight>() SharedPlace shared_place(shared) cp_async_behind<4 | 8 | 16>(place, bytes, global)
 //   matrix.cuh         load_matrices<transposed>(fragment, row) load_matrix_tiles<transposed>(fragments, row(tile)); from sm_90 on
 //                      store_matrices<transposed>(row, fragment)
 //   mma.cuh            mma_block<half | bfloat16 | float>(sums, a, b) kMmaDepth<T>; uint32 to_tf32(float)
@@ -33,7 +33,7 @@
 //                      bulk_commit() bulk_wait<groups in flight>() bulk_wait_read<groups in flight>();
 //                      sm_90a: tensor_load_multicast(shared, map, barrier, {x, y, ...}, blocks)
 //   cluster.cuh        sm_90: int cluster_rank() cluster_blocks(); cluster_barrier() mbarrier_arrive_at(barrier, rank)
-//                      float load_shared_at(shared, rank)
+//                      float load_shared_at(shared, rank) Vec load_shared_vector_at(shared, rank)
 //   register_share.cuh sm_90a: release_registers<kept>() acquire_registers<wanted>()
 //   wgmma.cuh          sm_90a, not included here: wgmma<T, major of A, of B>(sums, a, b, accumulates) wgmma_descriptor<Swizzle>(...) ...
 //   atomics.cuh        T atomic_add(address, value) atomic_max atomic_min atomic_exchange;

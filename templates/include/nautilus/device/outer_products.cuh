@@ -18,6 +18,9 @@ struct Fragment {
     NAUTILUS_DEVICE static constexpr int offset(int i) { return i / kChunk * kStep + i % kChunk; }
 };
 
+// Columns lie in pairs the wrong way round where kIsSwapped: a sum and the column that it takes are then in different banks of registers,
+// since both are read and written in whole chunks. Two operands of one bank take an instruction two cycles.
+
 // a * b + c, for floating point with one rounding.
 template <class T>
 NAUTILUS_DEVICE T multiply_add(T a, T b, T c) {
@@ -76,9 +79,20 @@ struct Lanes<float, 2> {
     }
 };
 
+// The lanes of each pair change places.
+template <class Register>
+NAUTILUS_DEVICE Register swap_pairs(Register lanes) {
+    if constexpr (sizeof(Register) == 2 * sizeof(lanes[0])) {
+        return __builtin_shufflevector(lanes, lanes, 1, 0);
+    } else {
+        static_assert(sizeof(Register) == 4 * sizeof(lanes[0]), "two lanes or four");
+        return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2);
+    }
+}
+
 }  // namespace detail
 
-// Where each step's row of a tile begins, before the thread's own place is added (by exclusive or).
+// Where each step's row of a tile begins, before it is joined with the thread's own place.
 template <class Layout, class Depths>
 struct StepPlaces {
     int places[Depths::kCount];
@@ -88,8 +102,10 @@ struct StepPlaces {
 };
 
 // See below. Blocks of sums stay in the vector registers of the CPU over all steps.
-template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, class T>
-NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b) {
+template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, bool kIsSwapped, class T, class Beside>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b,
+                                        const Beside &beside) {
+    for (int step = 0; step < Depths::kCount; ++step) beside(step);
     constexpr int kLanes = detail::least(Columns::kChunk, 32 / static_cast<int>(sizeof(T)));
     using Operation = detail::Lanes<T, kLanes>;
     using Register = typename Operation::Register;
@@ -106,19 +122,23 @@ NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount]
             int b_place[kRegisterBlock];
 #pragma GCC unroll 8
             for (int i = 0; i < kRowBlock; ++i) {
-                a_place[i] = place_a ^ LayoutA::place(0, Rows::offset(row + i));
+                a_place[i] = LayoutA::join(place_a, LayoutA::place(0, Rows::offset(row + i)));
 #pragma GCC unroll 8
                 for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&block[i][j], &sums[row + i][column + j * kLanes], sizeof(Register));
             }
 #pragma GCC unroll 8
-            for (int j = 0; j < kRegisterBlock; ++j) b_place[j] = place_b ^ LayoutB::place(0, Columns::offset(column + j * kLanes));
+            for (int j = 0; j < kRegisterBlock; ++j) b_place[j] = LayoutB::join(place_b, LayoutB::place(0, Columns::offset(column + j * kLanes)));
             for (int step = 0; step < Depths::kCount; ++step) {
                 Register right[kRegisterBlock];
 #pragma GCC unroll 8
-                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&right[j], b + (b_place[j] ^ kStepsB.places[step]), sizeof(Register));
+                for (int j = 0; j < kRegisterBlock; ++j) __builtin_memcpy(&right[j], b + LayoutB::join(b_place[j], kStepsB.places[step]), sizeof(Register));
+                if constexpr (kIsSwapped) {
+#pragma GCC unroll 8
+                    for (int j = 0; j < kRegisterBlock; ++j) right[j] = detail::swap_pairs(right[j]);
+                }
 #pragma GCC unroll 8
                 for (int i = 0; i < kRowBlock; ++i) {
-                    const Register left = a[a_place[i] ^ kStepsA.places[step]] - Register{};
+                    const Register left = a[LayoutA::join(a_place[i], kStepsA.places[step])] - Register{};
 #pragma GCC unroll 8
                     for (int j = 0; j < kRegisterBlock; ++j) block[i][j] = Operation::multiply_add(left, right[j], block[i][j]);
                 }
@@ -142,44 +162,48 @@ struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Chunk {
     T elements[kCount];
 };
 
-template <class Elements, class Layout, class T>
+template <class Elements, class Layout, bool kIsSwapped, class T>
 NAUTILUS_DEVICE void read_fragment(T (&fragment)[Elements::kCount], const T *tile, int place, int depth) {
     NAUTILUS_UNROLL
     for (int first = 0; first < Elements::kCount; first += Elements::kChunk) {
-        // Bits that are not swapped cannot meet those of PLACE: added, they become part of the instruction.
-        const int at = Layout::place(depth, Elements::offset(first));
-        const T *const address = tile + (place ^ (at & Layout::kSwapped)) + (at & ~Layout::kSwapped);
+        const T *const address = tile + Layout::join(place, Layout::place(depth, Elements::offset(first)));
         const auto chunk = *reinterpret_cast<const Chunk<T, Elements::kChunk> *>(address);
         NAUTILUS_UNROLL
-        for (int i = 0; i < Elements::kChunk; ++i) fragment[first + i] = chunk.elements[i];
+        for (int i = 0; i < Elements::kChunk; ++i) fragment[first + i] = chunk.elements[kIsSwapped ? i ^ 1 : i];
     }
 }
 
 }  // namespace detail
 
-// sums[i][j] += a[depth][row i] * b[depth][column j] for the steps of DEPTHS, in order.
+// sums[i][j] += a[depth][row i] * b[depth][column j] for the steps of DEPTHS, in order. BESIDE(step) is called for each of them: what it
+// issues goes between them.
 //
-// Layout::place(depth, outer) says where an element of a tile lies. It is linear over exclusive or: bits of depth and outer that
-// differ may be placed apart. PLACE_A and PLACE_B are those of the thread's first element, at the first depth of its slice.
-template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, class T>
-NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b) {
+// Layout::place(depth, outer) says where an element of a tile lies, and Layout::join the place of a sum of depths and of outers, whose bits
+// differ. PLACE_A and PLACE_B are those of the thread's first element, at the first depth of its slice.
+template <class Rows, class Columns, class LayoutA, class LayoutB, class Depths, bool kIsSwapped, class T, class Beside>
+NAUTILUS_DEVICE void add_outer_products(T (&sums)[Rows::kCount][Columns::kCount], const T *a, int place_a, const T *b, int place_b,
+                                        const Beside &beside) {
     // About a thousand multiply-adds, so that the loop stays in the instruction cache.
     constexpr int kMost = 1024 / (Rows::kCount * Columns::kCount);
     constexpr int kUnroll = kMost < 1 ? 1 : kMost < Depths::kCount ? kMost : Depths::kCount;
 #pragma unroll 1
     for (int first = 0; first < Depths::kCount; first += kUnroll) {
-        const int first_a = place_a ^ LayoutA::place(Depths::depth(first), 0);
-        const int first_b = place_b ^ LayoutB::place(Depths::depth(first), 0);
+        const int first_a = LayoutA::join(place_a, LayoutA::place(Depths::depth(first), 0));
+        const int first_b = LayoutB::join(place_b, LayoutB::place(Depths::depth(first), 0));
         NAUTILUS_UNROLL
         for (int step = 0; step < kUnroll; ++step) {
             T a_fragment[Rows::kCount];
             T b_fragment[Columns::kCount];
-            detail::read_fragment<Rows, LayoutA>(a_fragment, a, first_a, Depths::depth(step));
-            detail::read_fragment<Columns, LayoutB>(b_fragment, b, first_b, Depths::depth(step));
+            detail::read_fragment<Rows, LayoutA, false>(a_fragment, a, first_a, Depths::depth(step));
+            detail::read_fragment<Columns, LayoutB, kIsSwapped>(b_fragment, b, first_b, Depths::depth(step));
+            beside(first + step);
             NAUTILUS_UNROLL
             for (int i = 0; i < Rows::kCount; ++i) {
                 NAUTILUS_UNROLL
-                for (int j = 0; j < Columns::kCount; ++j) sums[i][j] = multiply_add(a_fragment[i], b_fragment[j], sums[i][j]);
+                for (int at = 0; at < Columns::kCount; ++at) {
+                    const int j = i % 2 == 0 ? at : Columns::kCount - 1 - at;  // so that one operand stays from row to row
+                    sums[i][j] = multiply_add(a_fragment[i], b_fragment[j], sums[i][j]);
+                }
             }
         }
     }

@@ -42,23 +42,6 @@ struct MmaTileLayout {
   }
 };
 
-template <class A, class B>
-inline constexpr bool kIsSameType = false;
-template <class A>
-inline constexpr bool kIsSameType<A, A> = true;
-
-// Whether vectors of a functor are copied as they are.
-template <class T, class Functor, int kVector>
-NAUTILUS_DEVICE constexpr bool is_copied() {
-  constexpr int kBytes = kVector * static_cast<int>(sizeof(T));
-  if constexpr (Functor::kIsPlainLoad && (kBytes == 4 || kBytes == 8 || kBytes == 16)) {
-    using Source = typename Functor::Load0;
-    return kIsSameType<typename Source::Storage, T> && Source::Map::contiguous_width(kVector) == kVector;
-  } else {
-    return false;
-  }
-}
-
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
 template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads>
 struct MmaTileLoader {

@@ -1,7 +1,8 @@
 // The SIMT main loop that matrix products and convolutions share: tiles through shared memory, sums in registers.
 //
 // A block computes kTileM by kTileN results. Its threads form kSlicesK groups; each group has a register tile of kThreadM by kThreadN
-// results a thread and takes its share of every tile's depth; the groups' sums are added in order at the end.
+// results a thread and takes its share of every tile's depth; the groups' sums are added in order at the end. With one stage or two, the next
+// tile is in registers while one is multiplied; with more, copies run kStages - 1 tiles ahead where nothing is computed on the way.
 #pragma once
 
 #include <nautilus/core/arguments.cuh>
@@ -163,9 +164,12 @@ NAUTILUS_DEVICE void finish_slices(const A &arguments, const Sink &sink, TileInd
 template <class Schedule, class T, class SourceA, class SourceB, class Sink, class A>
 NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
   constexpr int kThreads = kProductThreads<Schedule>;
-  using LoaderA = TileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, Schedule::kFragment, kThreads>;
-  using LoaderB = TileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, Schedule::kFragment, kThreads>;
+  constexpr int kStages = Schedule::kStages;
   using Threads = ThreadPlace<Schedule>;
+  constexpr int kFragment = Schedule::kFragment;
+  constexpr bool kIsAsync = kStages > 2, kWantsSwap = sizeof(T) == 4 && kFragment <= 4 && Threads::kChunkN > 1;
+  using LoaderA = TileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kFragment, kThreads, kIsAsync, false>;
+  using LoaderB = TileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kFragment, kThreads, kIsAsync, kWantsSwap>;
   constexpr int kSteps = Schedule::kTileK / Schedule::kSlicesK;
   using LayoutA = typename LoaderA::Layout;
   using LayoutB = typename LoaderB::Layout;
@@ -184,35 +188,55 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
   LoaderB loader_b(arguments, source_b, tile.n * Schedule::kTileN, thread_number);
   device::dependency_wait();
   const int tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
-  if (tiles > 0) {
-    loader_a.fetch(arguments, 0);
-    loader_b.fetch(arguments, 0);
-    loader_a.store(arguments, 0, shared);
-    loader_b.store(arguments, 0, shared + LayoutA::kElements);
-    device::block_barrier();
-  }
-  int stage = 0;
-  for (int step = 0; step < tiles; ++step) {
-    const bool has_next = step + 1 < tiles;
-    const int next_depth = (step + 1) * Schedule::kTileK;
-    if (has_next) {
-      loader_a.fetch(arguments, next_depth);
-      loader_b.fetch(arguments, next_depth);
+  // What is computed on the way is read before the tile ahead of it is multiplied and stored after; copies go between the steps.
+  constexpr int kParts = Depths::kCount;
+  const auto fetch = [&](int number) {
+    if (number < tiles) {
+      if constexpr (!LoaderA::kIsCopied) loader_a.fetch(arguments, number * Schedule::kTileK);
+      if constexpr (!LoaderB::kIsCopied) loader_b.fetch(arguments, number * Schedule::kTileK);
     }
-    const T *const tile_a = shared + stage * kStage;
-    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, LayoutA, LayoutB, Depths>(
-        sums, tile_a, place_a, tile_a + LayoutA::kElements, place_b);
-    if (has_next) {
-      if constexpr (Schedule::kStages == 1) {
-        device::block_barrier();
-      } else {
-        stage ^= 1;
-      }
-      loader_a.store(arguments, next_depth, shared + stage * kStage);
-      loader_b.store(arguments, next_depth, shared + stage * kStage + LayoutA::kElements);
-      device::block_barrier();
+  };
+  const auto copy = [&](int number, T *stage, int part) {
+    const int depth = least(number, tiles - 1) * Schedule::kTileK;  // the last one once more costs less than a branch
+    if constexpr (LoaderA::kIsCopied) loader_a.template copy<kParts>(arguments, depth, stage, part);
+    if constexpr (LoaderB::kIsCopied) loader_b.template copy<kParts>(arguments, depth, stage + LayoutA::kElements, part);
+  };
+  const auto store = [&](int number, T *stage) {
+    if (number < tiles) {
+      if constexpr (!LoaderA::kIsCopied) loader_a.store(arguments, number * Schedule::kTileK, stage);
+      if constexpr (!LoaderB::kIsCopied) loader_b.store(arguments, number * Schedule::kTileK, stage + LayoutA::kElements);
     }
+  };
+  const auto commit = [] {
+    if constexpr (kIsAsync) device::cp_async_commit();
+  };
+  const auto next = [&](T *stage) { return stage == shared + (kStages - 1) * kStage ? shared : stage + kStage; };
+  constexpr int kAhead = kIsAsync ? kStages - 1 : 1;
+  T *reading = shared, *filling = shared;
+  NAUTILUS_UNROLL
+  for (int number = 0; number < kAhead; ++number) {
+    fetch(number);
+    if (tiles > 0) {
+      NAUTILUS_UNROLL
+      for (int part = 0; part < kParts; ++part) copy(number, filling, part);
+    }
+    commit();
+    store(number, filling);
+    filling = next(filling);
   }
+  for (int number = 0; number < tiles; ++number) {
+    if constexpr (kIsAsync) device::cp_async_wait<kStages - 2>();
+    device::block_barrier();  // the tile is there, and the one before it has been read
+    fetch(number + kAhead);
+    device::add_outer_products<typename Threads::Rows, typename Threads::Columns, LayoutA, LayoutB, Depths, LoaderB::kIsSwapped>(
+        sums, reading, place_a, reading + LayoutA::kElements, place_b, [&](int part) { copy(number + kAhead, filling, part); });
+    commit();
+    if constexpr (kStages == 1) device::block_barrier();
+    store(number + kAhead, filling);
+    reading = next(reading);
+    filling = next(filling);
+  }
+  if constexpr (kStages > 2) device::cp_async_wait<0>();
   device::dependency_trigger();
   if constexpr (Schedule::kSlicesK == 1) {
     finish_registers<Schedule>(arguments, sink, tile, thread, sums);

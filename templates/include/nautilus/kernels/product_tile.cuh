@@ -1,4 +1,5 @@
-// One operand's tile of a matrix product: from global memory through registers to shared memory.
+// One operand's tile of a matrix product: from global memory to shared memory, through registers or, where nothing is computed on the way,
+// by asynchronous copies.
 //
 // In shared memory a tile is [depth][outer] in the accumulation type: depth runs over the summed dimension, outer over the rows of A or
 // the columns of B. Blocks of 16 bytes are swapped within their line of 128, so that threads that store neighbouring depths of one
@@ -30,7 +31,40 @@ struct TileLayout {
     const int way = static_cast<int>(static_cast<unsigned>(depth) / kGroup % kWays * (kBlocks / kWays));
     return (depth * kOuter + outer) ^ ((way & kMask) * kBlock);
   }
+  static constexpr bool kIsAdded = false;
+  // Bits that are not swapped cannot meet: added, they become part of an instruction.
+  NAUTILUS_DEVICE static constexpr int join(int place, int at) { return (place ^ (at & kSwapped)) + (at & ~kSwapped); }
 };
+
+// Where an element lies in a tile whose rows begin 16 bytes further each time: lanes that each store one element, of four rows and eight
+// depths, use different banks, and places only add up.
+template <class T, int kOuter, int kDepth>
+struct PaddedTileLayout {
+  static constexpr int kPitch = kOuter + 16 / static_cast<int>(sizeof(T));
+  static constexpr int kElements = kPitch * kDepth;
+  static constexpr int kDepths = 1;
+  static constexpr bool kIsAdded = true;  // joining is adding
+
+  NAUTILUS_DEVICE static constexpr int place(int depth, int outer) { return depth * kPitch + outer; }
+  NAUTILUS_DEVICE static constexpr int join(int place, int at) { return place + at; }
+};
+
+template <class A, class B>
+inline constexpr bool kIsSameType = false;
+template <class A>
+inline constexpr bool kIsSameType<A, A> = true;
+
+// Whether vectors of a functor are copied as they are.
+template <class T, class Functor, int kVector>
+NAUTILUS_DEVICE constexpr bool is_copied() {
+  constexpr int kBytes = kVector * static_cast<int>(sizeof(T));
+  if constexpr (Functor::kIsPlainLoad && (kBytes == 4 || kBytes == 8 || kBytes == 16)) {
+    using Source = typename Functor::Load0;
+    return kIsSameType<typename Source::Storage, T> && Source::Map::contiguous_width(kVector) == kVector;
+  } else {
+    return false;
+  }
+}
 
 // Where a source's vector begins, and whether there is anything to read.
 template <class At>
@@ -70,14 +104,42 @@ struct MatrixSource {
     if constexpr (Depth::kIsStatic) return Depth::kValue % tile_depth == 0;
     return false;
   }
+  // Whether tiles are whole and their elements lie at fixed distances, those of `shift`.
+  static constexpr bool is_straight(int tile_outer, int tile_depth) {
+    if constexpr (Outer::kIsStatic && Functor::kIsPlainLoad) {
+      return Functor::Load0::Map::kIsLinear && Outer::kValue % tile_outer == 0 && is_whole(tile_depth);
+    } else {
+      return false;
+    }
+  }
+  NAUTILUS_DEVICE static constexpr Coordinates<Index, 3> shift(int outer, int depth) {
+    return kDepthLast ? coordinates<Index>(0, outer, depth) : coordinates<Index>(0, depth, outer);
+  }
 };
+
+template <class Source>
+NAUTILUS_DEVICE constexpr auto is_straight(int tile_outer, int tile_depth) -> decltype(Source::is_straight(tile_outer, tile_depth)) {
+  return Source::is_straight(tile_outer, tile_depth);
+}
+// Of sources that have no `shift`.
+template <class Source, class... Extents>
+NAUTILUS_DEVICE constexpr bool is_straight(Extents...) {
+  return false;
+}
 
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
 // All numbers are powers of two.
-template <class T, class Source, int kOuter, int kDepth, int kVector, int kFragment, int kThreads>
+//
+// With kIsAsync, a plain tensor of T is copied past registers. Elements along depth, which do not lie together in a tile, go one by one: then
+// eight lanes read a cache line together. With kIsSwapped, outers lie in pairs the wrong way round, as add_outer_products may want them.
+template <class T, class Source, int kOuter, int kDepth, int kGivenVector, int kFragment, int kThreads, bool kIsAsync, bool kWantsSwap>
 struct TileLoader {
   using Functor = typename Source::Functor;
   static constexpr bool kIsDepthLast = Source::kIsDepthLast;
+  static constexpr int kCopiedVector = kIsDepthLast ? 1 : kGivenVector;
+  static constexpr bool kIsCopied = kIsAsync && is_copied<T, Functor, kCopiedVector>();
+  static constexpr int kVector = kIsCopied ? kCopiedVector : kGivenVector;
+  static constexpr bool kIsSwapped = kWantsSwap && (kIsDepthLast || (!kIsCopied && kVector > 1));
   static constexpr int kVectors = kOuter * kDepth / kVector;
   static constexpr int kItems = greatest(1, kVectors / kThreads);
   // Along depth up to eight lanes read a cache line together; the rest of a warp spreads over outer.
@@ -85,7 +147,9 @@ struct TileLoader {
   static constexpr int kBlock = greatest(16 / static_cast<int>(sizeof(T)), kFragment);
   static constexpr int kGroup = kIsDepthLast ? kVector : least(kDepth, 4);
   static constexpr int kWays = kIsDepthLast ? kLanesDepth : least(kDepth / kGroup, 8);
-  using Layout = TileLayout<kOuter, kDepth, kBlock, kGroup, kWays>;
+  using Layout = typename Conditional<kIsCopied && kIsDepthLast, PaddedTileLayout<T, kOuter, kDepth>,
+                                      TileLayout<kOuter, kDepth, kBlock, kGroup, kWays>>::Type;
+  static constexpr bool kIsStraight = kIsCopied && is_straight<Source>(kOuter, kDepth);
   static constexpr int kOuterVector = kIsDepthLast ? 1 : kVector;
   static constexpr int kDepthVector = kIsDepthLast ? kLanesDepth * kVector : 1;
   static constexpr int kVectorsStep = kIsDepthLast ? kLanesDepth * kOuter : kOuter / kVector;  // before depth moves on
@@ -93,7 +157,8 @@ struct TileLoader {
   static constexpr int kOuterStep = kThreads / (kIsDepthLast ? kLanesDepth : 1) * kOuterVector;
   static constexpr int kDepthStep = greatest(1, kThreads / kVectorsStep) * kDepthVector;
   static_assert(kIsDepthLast ? kDepth % kVector == 0 : kOuter % kVector == 0, "whole vectors");
-  static_assert(kItems <= 64, "one bit an item");
+  static_assert(!kIsSwapped || !kIsDepthLast || kRows == 1 || kOuterStep % 2 == 0, "a thread's rows are all of the same place in their pairs");
+  static_assert(kIsCopied || kItems <= 64, "one bit an item");
   using Bits = typename Conditional<(kItems > 32), unsigned long long, unsigned>::Type;
 
   Source source;
@@ -101,7 +166,8 @@ struct TileLoader {
   int first_outer;  // of this thread, in the tile
   int first_depth;
   typename Source::Row rows[kRows];
-  typename Functor::template Inputs<kVector> inputs[kItems];
+  const T *first;  // this thread's element of the tile at depth 0, where places are fixed
+  typename Functor::template Inputs<kVector> inputs[kIsCopied ? 1 : kItems];
   Bits inside;  // bit: the item of that number was read
 
   template <class A>
@@ -117,9 +183,55 @@ struct TileLoader {
     }
     NAUTILUS_UNROLL
     for (int row = 0; row < kRows; ++row) rows[row] = source.row(arguments, tile_outer + first_outer + row * kOuterStep);
+    if constexpr (kIsStraight) {
+      using Load = typename Functor::Load0;
+      bool is_inside = true;
+      first = Load::pointer(arguments) + Load::Map::offset(arguments, source.place(arguments, rows[0], 0, first_depth).at, is_inside);
+    }
   }
 
   NAUTILUS_DEVICE bool is_active() const { return kVectors >= kThreads || thread < kVectors; }
+
+  // The place of an item's first element: it differs from the thread's first one in other bits than that has.
+  NAUTILUS_DEVICE int place_of(int item) const {
+    return Layout::join(Layout::place(first_depth, kIsSwapped && kIsDepthLast ? first_outer ^ 1 : first_outer), Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep));
+  }
+
+  // Copies the PART-th of PARTS of the tile that begins at TILE_DEPTH.
+  template <int kParts, class A>
+  NAUTILUS_DEVICE void copy(const A &arguments, int tile_depth, T *tile, int part) const {
+    static_assert(kIsCopied, "only what nothing is computed of is copied");
+    if (!is_active()) return;
+    using Load = typename Functor::Load0;
+    constexpr int kBytes = kVector * static_cast<int>(sizeof(T));
+    constexpr int kOften = (kItems + kParts - 1) / kParts;
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kOften; ++i) {
+      const int item = part * kOften + i;
+      if (item >= kItems) break;
+      bool is_inside = true;
+      if constexpr (kIsStraight) {
+        const auto distance = [&](int outer, int depth) {
+          return Load::Map::offset(arguments, Source::shift(outer, depth), is_inside) - Load::Map::offset(arguments, Source::shift(0, 0), is_inside);
+        };
+        const T *const from = first + distance(0, tile_depth) + distance(item % kRows * kOuterStep, item / kRows * kDepthStep);
+        if constexpr (Layout::kIsAdded) {
+          constexpr int kSize = static_cast<int>(sizeof(T));
+          const int behind = Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep) * kSize;
+          device::cp_async_behind<kBytes>(device::shared_place(tile + place_of(0)), behind, from);
+        } else {
+          device::cp_async<kBytes>(tile + place_of(item), from);
+        }
+      } else {
+        const typename Source::Row &row = rows[item % kRows];
+        const int depth = first_depth + item / kRows * kDepthStep;
+        const auto place = source.place(arguments, row, tile_depth, depth);
+        is_inside = row.is_inside && place.is_inside && (Source::is_whole(kDepth) || tile_depth + depth < source.depth(arguments));
+        const auto offset = is_inside ? Load::Map::offset(arguments, place.at, is_inside) : 0;
+        device::cp_async<kBytes>(tile + place_of(item), Load::pointer(arguments) + (is_inside ? offset : 0), is_inside ? kBytes : 0);
+      }
+    }
+  }
 
   // Issues the reads of the tile that begins at TILE_DEPTH.
   template <class A>
@@ -154,20 +266,18 @@ struct TileLoader {
       Vector<T, kVector> values;
       NAUTILUS_UNROLL
       for (int lane = 0; lane < kVector; ++lane) values[lane] = is_kept ? static_cast<T>(computed[lane]) : T(0);
-      // The place of an item differs from the thread's first one in other bits than that has.
-      const int place = Layout::place(first_depth, first_outer) ^
-                        Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep);
+      const int place = place_of(item);
       if constexpr (kIsDepthLast) {
         NAUTILUS_UNROLL
-        for (int lane = 0; lane < kVector; ++lane) tile[place ^ Layout::place(lane, 0)] = values[lane];
+        for (int lane = 0; lane < kVector; ++lane) tile[Layout::join(place, Layout::place(lane, 0))] = values[lane];
       } else {
         constexpr int kPiece = least(kVector, kBlock);
         NAUTILUS_UNROLL
         for (int first = 0; first < kVector; first += kPiece) {
           Vector<T, kPiece> piece;
           NAUTILUS_UNROLL
-          for (int i = 0; i < kPiece; ++i) piece[i] = values[first + i];
-          *reinterpret_cast<Vector<T, kPiece> *>(tile + (place ^ Layout::place(0, first))) = piece;
+          for (int i = 0; i < kPiece; ++i) piece[i] = values[first + (kIsSwapped ? i ^ 1 : i)];
+          *reinterpret_cast<Vector<T, kPiece> *>(tile + Layout::join(place, Layout::place(0, first))) = piece;
         }
       }
     }

@@ -79,6 +79,8 @@ struct Digits {
   using Last = typename LastOf<Axes...>::Type;
   enum : bool { kIsGuarded = (Axes::kIsGuarded || ...) };
   enum : bool { kRepeats = (repeats<Axes>() && ...) };
+  // Whether each step adds one number that the compiler knows.
+  enum : bool { kIsLinear = sizeof...(Axes) == 1 && !kIsGuarded && Last::Stride::kIsStatic };
 
   template <class Index, class A>
   NAUTILUS_DEVICE static constexpr Index index(const A &arguments, Index coordinate, bool &valid) {
@@ -93,6 +95,7 @@ struct Stage {
   using LastDigits = typename LastOf<Coordinate...>::Type;
   enum : int { kRank = sizeof...(Coordinate) };
   enum : bool { kIsGuarded = (Coordinate::kIsGuarded || ...) };
+  enum : bool { kIsLinear = (Coordinate::kIsLinear && ...) };
 
   template <class A, class At>
   NAUTILUS_DEVICE static constexpr typename At::Index index(const A &arguments, const At &at, bool &valid) {
@@ -112,6 +115,7 @@ struct Map {
   using LastAxis = typename First::LastDigits::Last;
   enum : bool { kIsGuarded = (Stages::kIsGuarded || ...) };
   enum : bool { kIsSingle = sizeof...(Stages) == 1 };
+  enum : bool { kIsLinear = kIsSingle && First::kIsLinear };
 
   // Offset of the element at AT; VALID becomes false, and the offset meaningless, where a guard does not hold.
   template <class A, class At>
