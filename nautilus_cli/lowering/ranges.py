@@ -18,6 +18,7 @@ OPEN_FAMILIES = frozenset(
     {
         "compaction",
         "conv",
+        "conv_transpose",
         "depthwise",
         "gather",
         "gemm",

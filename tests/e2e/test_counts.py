@@ -317,3 +317,16 @@ def test_two_stages(tmp_path: Path) -> None:
         given = {"image": random.standard_normal((1, 3, 16, 16)).astype(np.float32), "boxes": np.abs(corners(random, 1, 60)[0]) * 3}
         feeds.append({**given, "scores": rated_now})
     hold(s.model(), feeds, tmp_path)
+
+
+def test_images_of_a_number_that_a_kernel_gives(tmp_path: Path) -> None:
+    """The head that draws masks: convolutions, transposed ones, pools and resampling over as many images as were kept."""
+    s = Network()
+    random = np.random.default_rng(13)
+    x = s.node("Compress", s.input("x", np.float32, 9, 3, 4, 4), s.input("mask", np.bool_, 9), axis=0)
+    y = s.node("Relu", s.node("Conv", x, s.constant(random.standard_normal((5, 3, 3, 3)), np.float32), pads=[1, 1, 1, 1]))
+    s.node("ConvTranspose", y, s.constant(random.standard_normal((5, 2, 2, 2)), np.float32), strides=[2, 2])
+    s.node("MaxPool", y, kernel_shape=[2, 2])
+    s.node("Resize", y, "", s.constant([1, 1, 2, 2], np.float32), mode="nearest")
+    values = random.standard_normal((9, 3, 4, 4)).astype(np.float32)
+    hold(s.model(), [{"x": values, "mask": mask} for mask in masks(9)], tmp_path)

@@ -67,14 +67,18 @@ struct Phase {
   // The class of taps, counted as the weights are.
   NAUTILUS_DEVICE int first_tap() const { return (z.first_tap * Height::kStep + y.first_tap) * Width::kStep + x.first_tap; }
 
+  // Pixels of a phase along one dimension of the output, at most.
+  template <class Extent, class Axis, class A>
+  NAUTILUS_DEVICE static int steps(const A &arguments) {
+    return ceil_divide(static_cast<int>(Extent::get(arguments)), Axis::kStride);
+  }
+
   // Pixel of number M of the phase, counted in steps of the stride; z, y and x may lie beyond the output.
   template <class A>
   NAUTILUS_DEVICE static Pixel pixel(const A &arguments, int m) {
-    const Division<int> by_width = divmod(m, Static<ceil_divide(static_cast<int>(Problem::OutWidth::kValue), Width::kStride)>());
-    const Division<int> by_height =
-        divmod(by_width.quotient, Static<ceil_divide(static_cast<int>(Problem::OutHeight::kValue), Height::kStride)>());
-    const Division<int> by_depth =
-        divmod(by_height.quotient, Static<ceil_divide(static_cast<int>(Problem::OutDepth::kValue), Depth::kStride)>());
+    const Division<int> by_width = divmod(m, steps<typename Problem::OutWidth, Width>(arguments));
+    const Division<int> by_height = divmod(by_width.quotient, steps<typename Problem::OutHeight, Height>(arguments));
+    const Division<int> by_depth = divmod(by_height.quotient, steps<typename Problem::OutDepth, Depth>(arguments));
     return {by_depth.quotient, by_depth.remainder, by_height.remainder, by_width.remainder};
   }
   // The same in the output.
@@ -196,10 +200,10 @@ NAUTILUS_DEVICE void conv_transpose(const A &arguments) {
   if (group >= static_cast<int>(Problem::Groups::get(arguments))) return;
   const Block phase(batch % Block::kPhases);
   const int out_channels = Problem::OutChannels::get(arguments);
-  constexpr int kPixels = ceil_divide(static_cast<int>(Problem::OutDepth::kValue), Block::Depth::kStride) *
-                          ceil_divide(static_cast<int>(Problem::OutHeight::kValue), Block::Height::kStride) *
-                          ceil_divide(static_cast<int>(Problem::OutWidth::kValue), Block::Width::kStride);
-  const int pixels = static_cast<int>(Problem::Batch::get(arguments)) * kPixels;
+  const int pixels = static_cast<int>(Problem::Batch::get(arguments)) *
+                     Block::template steps<typename Problem::OutDepth, typename Block::Depth>(arguments) *
+                     Block::template steps<typename Problem::OutHeight, typename Block::Height>(arguments) *
+                     Block::template steps<typename Problem::OutWidth, typename Block::Width>(arguments);
   const TileIndex tile = tile_index<Schedule>(device::block_index().x, pixels, out_channels);
   const int first_channel = group * out_channels;
   product<Schedule, typename Problem::Accumulate>(arguments, Source{phase, group * static_cast<int>(Problem::InChannels::kValue)},
