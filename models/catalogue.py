@@ -18,7 +18,7 @@ class PackedGraph:
         path: the file, named [bBATCH.]EXPORTER.TYPE.onnx.xz.
         exporter: `dynamo` or `torchscript`.
         dtype: `fp32` or `fp16`.
-        batch: size of the first dimension.
+        batch: size of the first dimension; 0 where that and the number of tokens are open.
     """
 
     path: Path
@@ -86,4 +86,5 @@ def _model(folder: Path) -> Model:
 
 def _graph(path: Path) -> PackedGraph:
     *batch, exporter, dtype = path.name.removesuffix(SUFFIX).split(".")
-    return PackedGraph(path=path, exporter=exporter, dtype=dtype, batch=int(batch[0].removeprefix("b")) if batch else 1)
+    number = 0 if batch == ["open"] else int(batch[0].removeprefix("b")) if batch else 1
+    return PackedGraph(path=path, exporter=exporter, dtype=dtype, batch=number)

@@ -31,6 +31,10 @@ BATCH_32 = ("resnet50", "mobilenet_v3", "vit_b16", "bert_base")
 """Models whose graphs for a batch of 32 are kept too."""
 
 
+OPEN = ("bert_base", "gpt2_s128")
+"""Models of which one graph for any batch and any number of tokens is kept too."""
+
+
 def _vision(name: str) -> Callable[[], tuple[nn.Module, MakeInputs]]:
     def make() -> tuple[nn.Module, MakeInputs]:
         import torchvision
@@ -141,12 +145,17 @@ def _scale_to_unit_variance(module: nn.Module, inputs: Inputs) -> None:
 
 
 def export(name: str, exporter: str, dtype: str, path: Path, batch: int = 1) -> None:
-    """Write a model to PATH as ONNX through one of torch's two exporters; weights above 2 GiB go beside it."""
-    module, inputs = build(name, batch, TYPES[dtype])
+    """Write a model to PATH as ONNX through one of torch's two exporters; weights above 2 GiB go beside it.
+
+    With a BATCH of 0 both batch and number of tokens are open; the newer exporter alone writes such graphs here.
+    """
+    module, inputs = build(name, batch or 2, TYPES[dtype])
     torch.backends.mha.set_fastpath_enabled(False)  # the TorchScript exporter cannot write the fused operator
     with torch.inference_mode():
         if exporter == "dynamo":
-            torch.onnx.export(module, inputs, path, dynamo=True, external_data=True, verbose=False, optimize=True)
+            dims = {0: torch.export.Dim("batch", min=1, max=1024), 1: torch.export.Dim("tokens", min=1, max=512)}
+            shapes = None if batch else tuple(dims for _ in inputs)
+            torch.onnx.export(module, inputs, path, dynamo=True, dynamic_shapes=shapes, external_data=True, verbose=False, optimize=True)
             return
         torch.onnx.export(module, inputs, path, dynamo=False, opset_version=17)
     if dtype == "fp16":
@@ -168,8 +177,9 @@ def export_graphs(folder: Path) -> None:
     """Write every model's graphs below FOLDER, except those that are there; each in a process of its own, so that memory is given back."""
     jobs = [(name, 1, exporter, dtype) for name in MODELS for exporter in EXPORTERS for dtype in TYPES]
     jobs += [(name, 32, "dynamo", dtype) for name in BATCH_32 for dtype in TYPES]
+    jobs += [(name, 0, "dynamo", dtype) for name in OPEN for dtype in TYPES]
     for name, batch, exporter, dtype in jobs:
-        target = folder / name / f"{'' if batch == 1 else f'b{batch}.'}{exporter}.{dtype}.onnx.xz"
+        target = folder / name / f"{'' if batch == 1 else f'b{batch}.' if batch else 'open.'}{exporter}.{dtype}.onnx.xz"
         if target.exists():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -100,7 +100,7 @@ class Mapped(Protocol):
 class Staying(Protocol):
     """A family whose blocks walk over the tiles of a problem: schedules say how many."""
 
-    def for_all_sizes(self, schedule: Any, target: Target) -> Any:
+    def for_all_sizes(self, problem: Any, schedule: Any, target: Target) -> Any:
         """Return the schedule with what was chosen for one size undone."""
         ...
 

@@ -108,9 +108,9 @@ class GemmWgmmaFamily:
         """Return a block for each tile, at most those that stay."""
         return wgmma_product.geometry(problem.product, schedule)
 
-    def for_all_sizes(self, schedule: Schedule, target: Target) -> Schedule:
-        """Return the schedule with what was chosen for one size undone: as many blocks as stay."""
-        return wgmma_product.staying(schedule, target)
+    def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
+        """Return the schedule with what was chosen for one size undone: as many blocks as any takes."""
+        return wgmma_product.staying(problem.product, schedule, target)
 
     def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
         """Return the problem with the size of the results that bulk copies can store, 0 where they cannot."""

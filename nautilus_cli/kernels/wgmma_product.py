@@ -12,7 +12,7 @@ from itertools import product as combinations
 from math import ceil, sqrt
 from typing import Any
 
-from nautilus_cli.ir.dims import lower, maximum, minimum
+from nautilus_cli.ir.dims import lower, maximum, minimum, upper
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.mma_product import soft_max
@@ -265,7 +265,7 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield "the depth of floats as two numbers is not shared out"
     if s.stores_boxes:
         yield "parts of the depth do not store boxes"
-    if s.blocks != cluster_tiles(problem, s) * s.cluster:
+    if s.blocks < cluster_tiles(problem, s) * s.cluster:
         yield f"{s.blocks} blocks; parts of the depth are of one tile each, {cluster_tiles(problem, s) * s.cluster} in all"
     if (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
@@ -319,11 +319,11 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     return replace(s, stages=stages, vector_c=vector, blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)))
 
 
-def staying(schedule: Schedule, target: Target) -> Schedule:
-    """Return the schedule with as many blocks as the device holds: where a problem has fewer tiles, fewer are launched."""
-    return replace(
-        schedule, blocks=max(schedule.cluster, target.multiprocessors * schedule.residents // schedule.cluster * schedule.cluster)
-    )
+def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule with as many blocks as any size of a problem takes: where it has fewer tiles, fewer are launched."""
+    s = schedule
+    resident = max(s.cluster, target.multiprocessors * s.residents // s.cluster * s.cluster)
+    return replace(s, blocks=upper(cluster_tiles(problem, s) * s.cluster) if s.parts > 1 else resident)
 
 
 @lru_cache(maxsize=4096)
@@ -389,6 +389,9 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     readers = 1 if s.ping_pong else s.consumers
     finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / (_FINISHED_PER_CYCLE * sqrt(s.vector_c))
     tiles = ceil(cluster_tiles(problem, s) / (s.blocks // s.cluster))
+    all_blocks = cluster_tiles(problem, s) * s.cluster
+    if s.parts > 1 and all_blocks >= 2 * target.multiprocessors:  # more than are looked for where sizes are fixed
+        tiles = ceil(all_blocks / (target.multiprocessors * s.residents))
     if s.ping_pong:
         cycles = tiles * max(steps * step, (steps * step + finish) / s.consumers) + finish
     else:

@@ -8,10 +8,10 @@ sizes that are multiples has kernels for such sizes too, which come first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import product
-from math import isqrt, lcm, log2
+from itertools import islice, product
+from math import gcd, isqrt, lcm, log2, prod
 from typing import Any, TypeVar
 
 from nautilus_cli.errors import ModelError
@@ -31,7 +31,7 @@ from nautilus_cli.ir.dims import (
     symbols,
     upper,
 )
-from nautilus_cli.kernels.base import Choose, KernelRequest, Ranked, Staying
+from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Ranked, Staying
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves
 from nautilus_cli.lowering.lowered import Functors, Lowered
@@ -47,13 +47,25 @@ KEYS: Mapping[str, tuple[str, ...]] = {"gemm": ("m", "n", "k", "batch"), "row": 
 MULTIPLE = 8
 """Divisor of sizes for which there are kernels of their own: of 16-bit elements, what one transaction moves."""
 
-_RATIO = 2
-"""From one size of a ladder to the next, where families have estimates of their kernels."""
-_COARSE_RATIO = 4
-_MOST_SIZES = 16
-_MOST_ALTERNATIVES = 5
+_KEY = "key"
+"""Name of a dimension that stands for a whole key; it is in no kernel."""
+
+_RATIO = 2 ** (1 / 6)
+"""From one size of a ladder to the next, where families have estimates of their kernels: waves of blocks show at such steps."""
+_COARSE_RATIO = 4.0
+_EVERY = 3
+"""Steps of the ladder from one size that kernels are looked for to the next."""
+_MOST_STEPS = 96
+_MOST_COMBINATIONS = 1024
+_MOST_KERNELS = 10
+_MOST_KERNELS_SPLIT = 6
+"""The same of each half of a dimension that decides nothing else."""
 _SLACK = 1.03
 """How much slower than the best a kernel may be by the estimates and still serve: they are not closer than that."""
+_PENALTY = 4
+"""Power of a kernel's time by the best one's that is added up over the sizes: few that are bad count more than many that are worse."""
+_LEAST_GAIN = 0.004
+"""By how much of that, on average, a further kernel makes it less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,34 +100,52 @@ class Serving:
         return {name: found[name] for name in self.dims if name in found}
 
 
-def servings(lowered: Lowered, target: Target, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS) -> tuple[Serving, ...]:
-    """Return kernels for a group, of which the first whose condition holds serves; the last one serves all sizes.
+class Intervals:
+    """Finds the kernels of groups; equal problems are searched once.
 
-    Raises:
-        ModelError: no kernel serves all sizes.
+    Args:
+        target: what they run on.
+        choose: picks the schedule of a problem of known sizes.
+        points: sizes of dimensions, by name, that kernels are chosen for.
     """
-    ranged = RangedChoice(choose, points)
-    dims = dimensions(lowered.problem)
-    fields = KEYS.get(lowered.family)
-    if not dims or fields is None or not all(map(_is_known_to_host, dimensions((lowered.problem, lowered.functors)))):
-        only = chosen(lowered, target, ranged)
-        return (Serving(condition=0, chosen=only, functors=lowered.functors, dims={}),)
-    search = _Search(target, choose, points, fields)
-    whole = search.case(lowered)
-    if not whole:
-        whole = [(0, chosen(replace(lowered, alternatives=()), target, ranged))]
-    found = tuple(Serving(condition=c, chosen=k, functors=lowered.functors, dims={}) for c, k in whole)
-    sizes = _multiples(lowered, dims, search)
-    if not sizes:
-        return found
-    special = _bound(lowered, sizes)
-    plain = {d.name: symbol(d.name, d.low, d.high, d.divisor) for d in dims if d.name in sizes}
-    rest = [dim % MULTIPLE for dim in plain.values()]
-    some = (
-        Serving(condition=maximum(*rest, *([bind(c, plain)] if is_symbolic(c) else [])), chosen=k, functors=special.functors, dims=plain)
-        for c, k in search.case(special)
-    )
-    return (*some, *found)
+
+    def __init__(self, target: Target, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS) -> None:
+        self._target, self._ranged, self._search = target, RangedChoice(choose, points), _Search(target, choose, points)
+        self._known: dict[object, list[tuple[int, Chosen]]] = {}
+
+    def servings(self, lowered: Lowered) -> tuple[Serving, ...]:
+        """Return kernels for a group, of which the first whose condition holds serves; the last one serves all sizes.
+
+        Raises:
+            ModelError: no kernel serves all sizes.
+        """
+        dims = dimensions(lowered.problem)
+        is_known = all(map(_is_known_to_host, dimensions((lowered.problem, lowered.functors))))
+        if not dims or lowered.family not in KEYS or not is_known:
+            only = chosen(lowered, self._target, self._ranged)
+            return (Serving(condition=0, chosen=only, functors=lowered.functors, dims={}),)
+        found = [Serving(condition=c, chosen=k, functors=lowered.functors, dims={}) for c, k in self._kernels(lowered)]
+        if not found:
+            rest = chosen(replace(lowered, alternatives=()), self._target, self._ranged)
+            found.append(Serving(condition=0, chosen=rest, functors=lowered.functors, dims={}))
+        sizes = self._search.multiples(lowered, dims)
+        if not sizes:
+            return tuple(found)
+        special = _bound(lowered, sizes)
+        plain = {d.name: symbol(d.name, d.low, d.high, d.divisor) for d in dims if d.name in sizes}
+        others = [dim % MULTIPLE for dim in plain.values()]
+        some = []
+        for condition, kernel in self._kernels(special):
+            both = maximum(*others, *([bind(condition, plain)] if is_symbolic(condition) else []))
+            some.append(Serving(condition=both, chosen=kernel, functors=special.functors, dims=plain))
+        return (*some, *found)
+
+    def _kernels(self, lowered: Lowered) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions; the last one has none."""
+        problems = tuple((name, problem) for name, problem in _problems(lowered) if serves(families()[name], problem, lowered.functors))
+        if problems not in self._known:
+            self._known[problems] = self._search.halves(dict(problems))
+        return self._known[problems]
 
 
 def _is_known_to_host(dim: Symbol) -> bool:
@@ -128,26 +158,6 @@ def _bound(lowered: Lowered, sizes: Mapping[str, int]) -> Lowered:
     functors = bind(lowered.functors, sizes)
     alternatives = tuple((name, fitted(name, bind(problem, sizes), functors)) for name, problem in lowered.alternatives)
     return replace(lowered, problem=bind(lowered.problem, sizes), functors=functors, alternatives=alternatives)
-
-
-def _multiples(lowered: Lowered, dims: Sequence[Symbol], search: _Search) -> dict[str, int]:
-    """Return the dimensions of which multiples allow kernels that the others do not, as such multiples."""
-    found = {}
-    for dim in dims:
-        divisor = lcm(dim.divisor, MULTIPLE)
-        if divisor == dim.divisor or max(dim.low, divisor) > dim.high // divisor * divisor:
-            continue
-        if dim.source is not None:
-            continue  # an element of an input is checked on its own
-        sizes = {dim.name: symbol(dim.name, max(dim.low, divisor), dim.high, divisor)}
-        special = _bound(lowered, sizes)
-        best = search.best(special, search.largest(special))
-        if best is None or _divides_by_symbols((special.problem, special.functors)):
-            continue
-        problem = next(p for name, p in _problems(lowered) if name == best.family.name)
-        if not (serves(best.family, problem, lowered.functors) and is_legal(best.family, problem, best.schedule, search.target)):
-            found.update(sizes)
-    return found
 
 
 def _divides_by_symbols(tree: object) -> bool:
@@ -165,6 +175,10 @@ def _problems(lowered: Lowered) -> Iterator[tuple[str, Any]]:
     yield from lowered.alternatives
 
 
+Problems = Mapping[str, Any]
+"""Of families that compute the same, by name; the first is the group's own."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A size of the ladder: the dimensions' sizes and what the key is there."""
@@ -180,131 +194,207 @@ class _Search:
     target: Target
     choose: Choose
     points: Mapping[str, tuple[int, ...]]
-    fields: tuple[str, ...]
 
-    def case(self, lowered: Lowered) -> list[tuple[int, Chosen]]:
-        """Return kernels with their conditions, the last one without; empty where none that is estimated to be best is legal."""
-        key = next((value for name in self.fields if is_symbolic(value := getattr(lowered.problem, name))), None)
+    def multiples(self, lowered: Lowered, dims: Sequence[Symbol]) -> dict[str, int]:
+        """Return the dimensions of which multiples allow kernels that the others do not, as such multiples."""
+        found = {}
+        for dim in dims:
+            divisor = lcm(dim.divisor, MULTIPLE)
+            if divisor == dim.divisor or max(dim.low, divisor) > dim.high // divisor * divisor:
+                continue
+            if dim.source is not None:
+                continue  # an element of an input is checked on its own
+            sizes = {dim.name: symbol(dim.name, max(dim.low, divisor), dim.high, divisor)}
+            special = _bound(lowered, sizes)
+            large = {d.name: representative(d) for d in dimensions(special.problem)}
+            best = self.best({n: p for n, p in _problems(special) if serves(families()[n], p, special.functors)}, large)
+            if best is None or _divides_by_symbols((special.problem, special.functors)):
+                continue
+            problem = next(p for name, p in _problems(lowered) if name == best.family.name)
+            if not (serves(best.family, problem, lowered.functors) and is_legal(best.family, problem, best.schedule, self._judged())):
+                found.update(sizes)
+        return found
+
+    def halves(self, problems: Problems) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions: as `case`, for the smaller and the larger sizes of a dimension that the key leaves out."""
+        name, problem = next(iter(problems.items()))
+        key = next((value for field in KEYS[name] if isinstance(value := getattr(problem, field), Symbolic)), None)
         if key is None:  # of a range of one multiple: a problem of fixed sizes
-            return [(0, chosen(lowered, self.target, RangedChoice(self.choose, self.points)))]
-        ladder = self._ladder(lowered, key)
-        if not isinstance(families()[lowered.family], Ranked):
-            return self._by_steps(lowered, key, ladder)
-        kernels = [best for step in ladder if (best := self.best(lowered, step.sizes)) is not None]
-        kernels = list({(k.family.name, k.schedule): k for k in kernels}.values())
-        if not kernels:
-            return []
-        costs = [[self._us(kernel, step.sizes) for kernel in kernels] for step in ladder]
-        parts = _joined(costs)
-        return [
-            (0 if end == len(ladder) else key - isqrt(ladder[end - 1].key * ladder[end].key), self._on_target(lowered, kernels[number]))
-            for end, number in parts
-        ]
+            only = self.best(problems, {})
+            return [] if only is None else [(0, self._on_target(only))]
+        others = [d for d in dimensions(problem) if d not in symbols(key) and d.source is None]
+        if not others or not isinstance(families()[name], Ranked):
+            return self.case(problems, key, {}, _MOST_KERNELS)
+        dim = max(others, key=lambda d: d.high / max(1, d.low))
+        middle = _between(dim, 0.5)
+        size = symbol(dim.name, dim.low, dim.high, dim.divisor)
+        small = self.case(problems, key, {dim.name: _between(dim, 0.25)}, _MOST_KERNELS_SPLIT)
+        large = self.case(problems, key, {dim.name: _between(dim, 0.75)}, _MOST_KERNELS_SPLIT)
+        if not small or not large or small == large:
+            return large or small
+        return [*((maximum(size - middle, *([c] if is_symbolic(c) else [])), kernel) for c, kernel in small), *large]
 
-    def _by_steps(self, lowered: Lowered, key: int, ladder: Sequence[_Step]) -> list[tuple[int, Chosen]]:
+    def case(self, problems: Problems, key: int, others: Mapping[str, int], most: int) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions, the last one without; empty where none that is estimated to be best is legal.
+
+        Args:
+            problems: what they compute.
+            key: what decides.
+            others: sizes of dimensions that do not.
+            most: kernels.
+        """
+        first, problem = next(iter(problems.items()))
+        if not isinstance(families()[first], Ranked):
+            return self._by_steps(families()[first], problem, key)
+        whole, walked = key, problems
+        deciding = symbols(key)
+        is_key_alone = all(same(value, key) or not symbols(value) & deciding for value in expressions(problem))
+        if is_key_alone and not self._is_named(deciding):
+            # Nothing but the key matters: it is walked as a dimension of its own.
+            whole = symbol(_KEY, max(1, lower(key)), upper(key), _common_divisor(key))
+            walked = {name: _with_key(p, key, whole) for name, p in problems.items()}
+        ladder = self._ladder(walked[first], whole, others, _RATIO)
+        every = 1 if self._is_named(symbols(key)) else _EVERY
+        kernels = [best for step in ladder[len(ladder) - 1 :: -every] if (best := self.best(walked, step.sizes)) is not None]
+        kernels = list({(k.family.name, k.schedule): k for k in kernels}.values())
+        costs = [self._us(kernels, walked, step.sizes) for step in ladder]
+        served = [(step, row) for step, row in zip(ladder, costs, strict=True) if row and min(row) < float("inf")]
+        if not served:
+            return []
+        steps = [step for step, _ in served]
+        found: list[tuple[int, Chosen]] = []
+        on_target = [self._on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in kernels]
+        for number, assigned in enumerate(_assigned([row for _, row in served], most)):
+            kernel = on_target[assigned]
+            if found and (found[-1][1].family.name, found[-1][1].schedule) == (kernel.family.name, kernel.schedule):
+                found.pop()
+            found.append((0 if number + 1 == len(steps) else key - isqrt(steps[number].key * steps[number + 1].key), kernel))
+        return found
+
+    def _by_steps(self, family: Family, problem: Any, key: int) -> list[tuple[int, Chosen]]:
         """Give each step of the ladder the schedule of its largest size, legal from the last step on to there."""
-        family = families()[lowered.family]
+        ladder = self._ladder(problem, key, {}, _COARSE_RATIO)
         found: list[tuple[int, Chosen]] = []
         last = lower(key) - 1
         for number, step in enumerate(ladder):
             is_last = number + 1 == len(ladder)
-            part = _narrowed(lowered.problem, key, last + 1, upper(key) if is_last else step.key)
-            near = {d.name: representative(replace(d, high=max(d.low, step.sizes[d.name]))) for d in dimensions(lowered.problem)}
-            tried = (self.choose(family, bind(lowered.problem, sizes), self.target) for sizes in (step.sizes, near))
+            part = _narrowed(problem, key, last + 1, upper(key) if is_last else step.key)
+            tried = (self.choose(family, bind(problem, sizes), self.target) for sizes in (step.sizes, _just_below(problem, step.sizes)))
             schedule = next((s for s in tried if is_legal(family, part, s, self.target)), None)
             if schedule is None:
                 try:
                     schedule = RangedChoice(self.choose, self.points)(family, part, self.target)
                 except ModelError:
                     continue
-            kernel = Chosen(family=family, problem=lowered.problem, schedule=schedule)
             if found and found[-1][1].schedule == schedule:
                 found.pop()
-            found.append((0 if is_last else key - step.key, kernel))
+            found.append((0 if is_last else key - step.key, Chosen(family=family, problem=problem, schedule=schedule)))
             last = step.key
         return found if found and same(found[-1][0], 0) else []
 
-    def best(self, lowered: Lowered, sizes: Mapping[str, int]) -> Chosen | None:
+    def best(self, problems: Problems, sizes: Mapping[str, int]) -> Chosen | None:
         """Return the legal kernel of least estimated time at some sizes; on the emulator what would be on the GPU that it stands for.
 
         A schedule for exactly these sizes may need them to be multiples; then one for sizes just below is taken that need not.
         """
         judged = self._judged()
-        dims = dimensions(lowered.problem)
-        near = {d.name: representative(replace(d, high=max(d.low, sizes[d.name]))) for d in dims}
         found: list[tuple[float, Chosen]] = []
-        for name, problem in _problems(lowered):
+        for name, problem in problems.items():
             family = families()[name]
-            if name not in OPEN_FAMILIES or not serves(family, problem, lowered.functors):
+            if name not in OPEN_FAMILIES:
                 continue
             at = bind(problem, sizes)
-            for problem_there in (at, bind(problem, near)):
+            for problem_there in (at, bind(problem, _just_below(problem, sizes))):
                 schedule = (family.choose if self.target.is_emulated else partial(self.choose, family))(problem_there, judged)
                 if isinstance(family, Staying):
-                    schedule = family.for_all_sizes(schedule, judged)
+                    schedule = family.for_all_sizes(problem, schedule, judged)
                 if is_legal(family, problem, schedule, judged):
                     us = family.estimated_us(at, schedule, judged) if isinstance(family, Ranked) else 0.0
                     found.append((us, Chosen(family=family, problem=problem, schedule=schedule)))
                     break
         return min(found, key=lambda one: one[0])[1] if found else None
 
-    def largest(self, lowered: Lowered) -> Mapping[str, int]:
-        """Return large sizes of a kernel's dimensions that share nothing but their divisors."""
-        return {d.name: representative(d) for d in dimensions(lowered.problem)}
-
     def _judged(self) -> Target:
         return target_named(EMULATES) if self.target.is_emulated else self.target
 
-    def _us(self, kernel: Chosen, sizes: Mapping[str, int]) -> float:
-        assert isinstance(kernel.family, Ranked)
-        at = bind(kernel.problem, sizes)
-        if kernel.family.violations(at, kernel.schedule, self._judged()):
-            return float("inf")
-        return kernel.family.estimated_us(at, kernel.schedule, self._judged())
+    def _us(self, kernels: Sequence[Chosen], problems: Problems, sizes: Mapping[str, int]) -> list[float]:
+        """Return the estimated times of kernels at some sizes."""
+        at = {name: bind(problem, sizes) for name, problem in problems.items()}
+        found = []
+        for kernel in kernels:
+            family, there = kernel.family, at[kernel.family.name]
+            assert isinstance(family, Ranked)
+            is_possible = not family.violations(there, kernel.schedule, self._judged())
+            found.append(family.estimated_us(there, kernel.schedule, self._judged()) if is_possible else float("inf"))
+        return found
 
-    def _on_target(self, lowered: Lowered, kernel: Chosen) -> Chosen:
+    def _on_target(self, kernel: Chosen) -> Chosen:
         """Return the kernel with a schedule for the emulator, where that is the target."""
         if not self.target.is_emulated:
             return kernel
         return replace(kernel, schedule=RangedChoice(self.choose, self.points)(kernel.family, kernel.problem, self.target))
 
-    def _ladder(self, lowered: Lowered, key: int) -> list[_Step]:
+    def _ladder(self, problem: Any, key: int, others: Mapping[str, int], ratio: float) -> list[_Step]:
         """Return sizes from small to large, of which keys are about a ratio apart; those that the user names, exactly."""
-        ratio = _RATIO if isinstance(families()[lowered.family], Ranked) else _COARSE_RATIO
-        deciding = symbols(key)
+        deciding, dims = symbols(key), dimensions(problem)
+        coarse = ratio
+        while coarse < 2 and prod(log2(d.high / max(1, d.low)) / log2(coarse) + 1 for d in deciding) > _MOST_COMBINATIONS:
+            coarse = coarse * coarse
         choices: dict[str, tuple[int, ...]] = {}
-        for dim in dimensions(lowered.problem):
+        for dim in dims:
             named = tuple(p for p in self.points.get(dim.name, ()) if p % dim.divisor == 0 and dim.low <= p <= dim.high)
             if dim in deciding:
-                choices[dim.name] = named or tuple(_down(dim, ratio))
+                choices[dim.name] = named or tuple(dict.fromkeys(_down(dim, coarse)))
             else:
-                choices[dim.name] = (named or (middle(dim),))[:1]
+                choices[dim.name] = (others.get(dim.name, named[0] if named else _between(dim, 0.5)),)
         steps: dict[int, _Step] = {}
-        for values in product(*choices.values()):
+        is_named = self._is_named(deciding)
+        for values in islice(product(*choices.values()), 4 * _MOST_COMBINATIONS):
             sizes = dict(zip(choices, values, strict=True))
             found = substitute(key, sizes)
-            place = round(log2(upper(key) / max(1, found)) / log2(ratio)) if not self._is_named(deciding) else found
+            place = found if is_named else round(log2(upper(key) / max(1, found)) / log2(ratio))
             if place not in steps or _spread(sizes, deciding) < _spread(steps[place].sizes, deciding):
                 steps[place] = _Step(found, sizes)
         ladder = sorted(steps.values(), key=lambda step: step.key)
-        thinned = [ladder[i * len(ladder) // _MOST_SIZES] for i in range(_MOST_SIZES)] if len(ladder) > _MOST_SIZES else ladder
+        thinned = [ladder[i * len(ladder) // _MOST_STEPS] for i in range(_MOST_STEPS)] if len(ladder) > _MOST_STEPS else ladder
         return [step for number, step in enumerate(thinned) if number == 0 or step.key > thinned[number - 1].key]
 
     def _is_named(self, dims: frozenset[Symbol]) -> bool:
         return any(self.points.get(dim.name) for dim in dims)
 
 
-def _down(dim: Symbol, ratio: int) -> Iterator[int]:
+def _just_below(problem: Any, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return sizes of a problem's dimensions, not above SIZES, that share nothing but their divisors."""
+    return {d.name: representative(replace(d, high=max(d.low, sizes[d.name]))) for d in dimensions(problem)}
+
+
+def _common_divisor(key: int) -> int:
+    """Return a number that divides a key whatever the dimensions are."""
+    return gcd(*(coefficient for _, coefficient in key.terms)) if isinstance(key, Symbolic) else key
+
+
+def _with_key(problem: Any, key: int, whole: int) -> Any:
+    """Return a problem with WHOLE in place of the fields that are the key."""
+    return replace(problem, **{f.name: whole for f in fields(problem) if same(getattr(problem, f.name), key)})
+
+
+def _down(dim: Symbol, ratio: float) -> Iterator[int]:
     """Yield sizes from the largest down."""
-    size = dim.high
+    size = float(dim.high)
     while size >= max(1, dim.low, dim.divisor):
-        yield size // dim.divisor * dim.divisor
-        size //= ratio
+        yield int(size) // dim.divisor * dim.divisor
+        size /= ratio
 
 
 def middle(dim: Symbol) -> int:
     """Return the size in the middle of a range, as ratios go."""
-    return max(dim.low, isqrt(max(1, dim.low) * dim.high) // dim.divisor * dim.divisor)
+    return _between(dim, 0.5)
+
+
+def _between(dim: Symbol, share: float) -> int:
+    """Return the size that lies at a share of a range, as ratios go."""
+    low = max(1, dim.low)
+    return max(dim.low, int(low * (dim.high / low) ** share + 1e-6) // dim.divisor * dim.divisor)
 
 
 def _spread(sizes: Mapping[str, int], dims: frozenset[Symbol]) -> float:
@@ -323,26 +413,27 @@ def _narrowed(problem: Any, key: int, low: int, high: int) -> Any:
         return problem
 
 
-def _joined(costs: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
-    """Divide the steps of a ladder into parts with one kernel each: (end, kernel) of each part.
+def _assigned(costs: Sequence[Sequence[float]], most: int) -> list[int]:
+    """Return the kernel of each step of a ladder, of a few of all: where one does about as well as the best, that of the step before.
 
     Args:
         costs: of each kernel at each step.
+        most: different kernels.
     """
     best = [min(row) for row in costs]
+    losses = [[cost / least for cost in row] for row, least in zip(costs, best, strict=True)]
 
-    def loss(first: int, end: int) -> tuple[float, int]:
-        """Return how much slower than the best the best kernel for a part is, and which one."""
-        worst = [max(costs[step][kernel] / best[step] for step in range(first, end)) for kernel in range(len(costs[0]))]
-        return min((slowest, kernel) for kernel, slowest in enumerate(worst))
+    def badness(kept: Sequence[int]) -> float:
+        return sum(min(row[kernel] for kernel in kept) ** _PENALTY for row in losses)
 
-    ends = list(range(1, len(costs) + 1))
-    while len(ends) > 1:
-        starts = [0, *ends]
-        merged = [(loss(starts[i], ends[i + 1])[0], i) for i in range(len(ends) - 1)]
-        least, place = min(merged)
-        if least > _SLACK and len(ends) <= _MOST_ALTERNATIVES:
+    kept: list[int] = []
+    while len(kept) < min(most, len(costs[0])):
+        found = min((kernel for kernel in range(len(costs[0])) if kernel not in kept), key=lambda kernel: badness([*kept, kernel]))
+        if kept and badness([*kept, found]) > badness(kept) - _LEAST_GAIN * len(losses):
             break
-        del ends[place]
-    starts = [0, *ends]
-    return [(end, loss(start, end)[1]) for start, end in zip(starts, ends, strict=False)]
+        kept.append(found)
+    assigned: list[int] = []
+    for row in losses:
+        here = min(kept, key=lambda kernel: row[kernel])
+        assigned.append(assigned[-1] if assigned and row[assigned[-1]] <= _SLACK * row[here] else here)
+    return assigned

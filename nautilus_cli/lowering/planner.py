@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,13 +38,14 @@ from nautilus_cli.lowering import (
     suppression,
     top_k,
 )
+from nautilus_cli.lowering.choice import chosen
 from nautilus_cli.lowering.control import Slot, Walk
 from nautilus_cli.lowering.counts import CountTable
-from nautilus_cli.lowering.intervals import Serving, servings
+from nautilus_cli.lowering.intervals import Intervals, Serving
 from nautilus_cli.lowering.lowered import Lowered, Lowering, index_bits
 from nautilus_cli.lowering.memory import Interval, place
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, SIZES_NOTE, Alternative, Buffer, Kernel, Launch, Plan, Port, Shared, Weight, Word
-from nautilus_cli.lowering.ranges import NO_POINTS
+from nautilus_cli.lowering.ranges import NO_POINTS, RangedChoice
 from nautilus_cli.lowering.rebase import rebased
 from nautilus_cli.lowering.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.stacking import stack
@@ -50,6 +53,8 @@ from nautilus_cli.ops.copy import OPERATOR as COPY
 from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.passes.alias_caches import cache_pairs
 from nautilus_cli.targets.base import Target
+
+T = TypeVar("T")
 
 LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "cache_write": cache_write.lower,
@@ -176,7 +181,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
     for group in Walk().groups(fused):
         try:
             found, _ = rebased(_lower(group, fp32_mode))
-            _servings(group, found, target, choose)
+            _placed(group, partial(chosen, found, target, RangedChoice(choose)))
         except ModelError as error:
             yield group, error
 
@@ -258,10 +263,10 @@ def _launches(
         choose: picks the schedule of a problem.
         points: sizes that schedules are chosen for.
     """
-    kernels = _Kernels()
+    kernels, intervals = _Kernels(), Intervals(target, choose, points)
     launches = []
     for one, block in zip(lowered, words, strict=True):
-        *special, rest = _servings(one.group, one.lowered, target, choose, points)
+        *special, rest = _placed(one.group, partial(intervals.servings, one.lowered))
         number = kernels.add(one, rest)
         known = dict(zip(one.lowered.scalars, block[len(one.referents) :], strict=True))
         alternatives = []
@@ -287,12 +292,10 @@ def _launchable(geometry: Geometry) -> Geometry:
     return geometry if same((x, y, z), geometry.grid) else replace(geometry, grid=(x, y, z))
 
 
-def _servings(
-    group: Group, lowered: Lowered, target: Target, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS
-) -> tuple[Serving, ...]:
-    """Return the kernels of a group; an error is given the group's nodes."""
+def _placed(group: Group, find: Callable[[], T]) -> T:
+    """Return what FIND does; an error is given the group's nodes."""
     try:
-        return servings(lowered, target, choose, points)
+        return find()
     except ModelError as error:
         error.where = ", ".join(_origin(group)) or None
         raise

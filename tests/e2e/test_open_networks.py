@@ -93,12 +93,40 @@ def image_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[s
     return {"x": random.standard_normal((sizes["batch"], 3, sizes["height"], sizes["width"])).astype(np.float32)}
 
 
+def half_products() -> ModelProto:
+    """Products of 16-bit numbers whose rows, columns and depths are open in turn: x w w', then y = softmax(z z') z."""
+    random = np.random.default_rng(4)
+    weights = {n: (random.standard_normal(shape) / 16).astype(np.float16) for n, shape in (("w0", (256, 512)), ("w1", (512, 64)))}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["hidden"]),
+        helper.make_node("Relu", ["hidden"], ["positive"]),
+        helper.make_node("MatMul", ["positive", "w1"], ["z"]),
+        helper.make_node("Transpose", ["z"], ["zt"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["z", "zt"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["shares"], axis=-1),
+        helper.make_node("MatMul", ["shares", "z"], ["y"]),
+    ]
+    port = helper.make_tensor_value_info
+    outputs = [port("y", TensorProto.FLOAT16, ["batch", "rows", 64])]
+    return model(nodes, [port("x", TensorProto.FLOAT16, ["batch", "rows", 256])], outputs, weights)
+
+
+def half_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    return {"x": (random.standard_normal((sizes["batch"], sizes["rows"], 256)) / 4).astype(np.float16)}
+
+
 NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], list[dict[str, int]]]] = {
     "encoder": (
         encoder,
         encoder_feeds,
         {"batch": DimRange(1, 4), "sequence": DimRange(1, 40)},
         [{"batch": b, "sequence": n} for b, n in ((1, 1), (4, 40), (3, 7), (2, 31), (1, 32), (4, 1))],
+    ),
+    "half products": (
+        half_products,
+        half_feeds,
+        {"batch": DimRange(1, 8), "rows": DimRange(1, 200)},
+        [{"batch": b, "rows": n} for b, n in ((1, 1), (2, 200), (8, 96), (1, 136), (3, 67), (2, 8))],
     ),
     "images": (
         images,
