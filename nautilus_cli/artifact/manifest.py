@@ -18,7 +18,7 @@ from typing import Any
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.errors import FileError, InternalError
-from nautilus_cli.ir.dims import Symbolic, symbols, upper
+from nautilus_cli.ir.dims import Count, Symbolic, symbols, upper
 from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.types import DType
 from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -169,12 +169,14 @@ def build(
         weights_file: name of the file beside the library that holds the weights; "" where the library itself does.
     """
     plan = variants[0].plan
+    known = dimensions((plan.inputs, plan.outputs))
     content = {
         **_target(variants[0]),
         "bindings": dict(bindings),
         "fp32_mode": fp32_mode,
+        "counts": [{"name": s.name, "most": _plain(s.source.bound)} for s in known if isinstance(s.source, Count)],
         "dimensions": [
-            {"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in dimensions((plan.inputs, plan.outputs))
+            {"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in known if not isinstance(s.source, Count)
         ],
         "inputs": [_port(p) for p in plan.inputs],
         "model_sha256": model_digest.hex(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -330,3 +331,17 @@ def test_images_of_a_number_that_a_kernel_gives(tmp_path: Path) -> None:
     s.node("Resize", y, "", s.constant([1, 1, 2, 2], np.float32), mode="nearest")
     values = random.standard_normal((9, 3, 4, 4)).astype(np.float32)
     hold(s.model(), [{"x": values, "mask": mask} for mask in masks(9)], tmp_path)
+
+
+def test_what_the_manifest_says(tmp_path: Path) -> None:
+    s = Network()
+    s.node("NonZero", s.input("x", np.float32, "rows", 5))
+    onnx.save(s.model(), tmp_path / "model.onnx")
+    options = driver.CompileOptions(
+        model=tmp_path / "model.onnx", output=tmp_path / "model.so", target=TARGET, dims={"rows": DimRange(1, 6)}, verify=False, jobs=1
+    )
+    driver.compile(options)
+    manifest = json.loads((tmp_path / "model.json").read_text())
+    assert manifest["counts"] == [{"name": "n0_0.count", "most": "5*rows"}]
+    assert [dimension["name"] for dimension in manifest["dimensions"]] == ["rows"]
+    assert manifest["outputs"][0]["shape"] == [2, "n0_0.count"]
