@@ -144,7 +144,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
 def _verified(model: LoadedModel, options: CompileOptions, place: str, device: int, progress: Progress) -> VerifyResult:
     """Compare the library, as it runs in one place."""
     with load_library(options.output, device=device, place=place) as library:
-        if open_dimensions(model):
+        if open_dimensions(model) or library.model.reads_values:
             return worst(verify_sampled(model, library, options, device, progress))
         return verify_loaded(model, library, VerifyOptions(model=options.model, library=options.output, device=device), progress)
 

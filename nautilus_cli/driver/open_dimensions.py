@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
 from nautilus_cli.driver.origin import sampled
+from nautilus_cli.driver.value_samples import as_bindings, sampled_values, told
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
@@ -15,6 +16,7 @@ from nautilus_cli.ir.dims import Symbol, symbols
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.runtime.library import Library
+from nautilus_cli.verify.no_reference import NoReference
 
 
 def open_dimensions(model: LoadedModel) -> tuple[Symbol, ...]:
@@ -36,12 +38,29 @@ def points_of(shapes: Mapping[str, Sequence[Size]], dims: Mapping[str, DimRange]
 def verify_sampled(
     model: LoadedModel, library: Library, options: CompileOptions, device: int, progress: Progress
 ) -> Iterator[tuple[str, VerifyResult]]:
-    """Compare a library with onnxruntime at sampled sizes, one after the other."""
+    """Compare a library with onnxruntime at sampled sizes, and with sampled values where those decide shapes, one after the other.
+
+    Raises:
+        NoReference: no values were found that the library takes.
+    """
     types = {name: value.type.static for name, value in model.graph.inputs}
-    for what, sizes in sampled(open_dimensions(model)):
+    given = VerifyOptions(model=options.model, library=options.output, device=device)
+    dims = open_dimensions(model)
+    for what, sizes in sampled(dims) if dims else (("its shapes", dict[str, int]()),):
         shapes = {name: bind(shape, sizes) for name, shape in types.items()}
-        static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
-        yield what, verify_loaded(static, library, VerifyOptions(model=options.model, library=options.output, device=device), progress)
+        if not library.model.reads_values:
+            static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
+            yield what, verify_loaded(static, library, given, progress)
+            continue
+        found = list(sampled_values(library, model.graph, list(shapes.values())))
+        if not found:
+            raise NoReference(
+                "values of inputs decide shapes, and none were found that it takes", hint="Pass them to verify as --inputs."
+            )
+        for values in found:
+            bindings = {**options.bindings, **as_bindings(values)}
+            static = load(options.model, shapes=shapes, bindings=bindings, outputs=options.outputs)
+            yield f"{what} with {told(values)}", verify_loaded(static, library, given, progress)
 
 
 def worst(results: Iterable[tuple[str, VerifyResult]]) -> VerifyResult:

@@ -22,13 +22,19 @@ from nautilus_cli.verify import archive
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def origin(library: Library, model: Path, shapes: Mapping[str, Sequence[Size]] | None = None) -> LoadedModel:
+NO_BINDINGS: Mapping[str, str] = {}
+
+
+def origin(
+    library: Library, model: Path, shapes: Mapping[str, Sequence[Size]] | None = None, bindings: Mapping[str, str] = NO_BINDINGS
+) -> LoadedModel:
     """Return the model with the library's shapes, bindings and outputs, after making sure that the library was compiled from it.
 
     Args:
         library: the library.
         model: the ONNX file.
         shapes: of the inputs, where the library leaves dimensions open.
+        bindings: text of the constant in place of an input that the library reads.
 
     Raises:
         FileError: the manifest is missing, or the library was compiled from another model.
@@ -41,7 +47,7 @@ def origin(library: Library, model: Path, shapes: Mapping[str, Sequence[Size]] |
     shapes = shapes if shapes is not None else {tensor.name: tensor.shape for tensor in library.inputs}
     outputs = tuple(tensor.name for tensor in library.outputs)
     try:
-        loaded = load(model, shapes=shapes, bindings=content["bindings"], outputs=outputs)
+        loaded = load(model, shapes=shapes, bindings={**content["bindings"], **bindings}, outputs=outputs)
     except UsageError as error:  # what the user gave to compile does not fit this model
         raise FileError(
             f"was compiled from another model: {error}", where=str(library.path), hint=f"Compile {model.name} again."

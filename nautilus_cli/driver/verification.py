@@ -11,6 +11,7 @@ from typing import Any
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
 from nautilus_cli.driver.origin import given_shapes, open_error, open_origin, origin, reference_model, sampled_shapes, sized_shapes
+from nautilus_cli.driver.value_samples import as_bindings, given_values, sampled_values, told
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -88,14 +89,38 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
         models = list(_origins(libraries[0], options))
         for library in libraries:
             compared = ((what, verify_loaded(model, library, options, progress)) for what, model in models)
-            results.append(worst(compared) if libraries[0].dimensions else next(compared)[1])
+            results.append(worst(compared) if libraries[0].model.is_open else next(compared)[1])
             options = replace(options, save_inputs=None, save_outputs=None)
     found = together(results)
     return replace(found, notes=(*found.notes, *notes))
 
 
 def _origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:
-    """Yield the model that a library was compiled from, with what its shapes are; at several sizes where dimensions are open."""
+    """Yield the model that a library was compiled from, with what its shapes are; with several values where those decide shapes."""
+    if not library.model.reads_values:
+        yield from _sized_origins(library, options)
+        return
+    if options.dataset is not None:
+        raise UsageError(
+            "values of inputs decide shapes of the library, and cases have several", where="--dataset", hint="Pass each as --inputs."
+        )
+    for what, model in _sized_origins(library, options):
+        shapes = {name: value.type.static for name, value in model.graph.inputs}
+        found = (
+            [given_values(library, options.inputs)]
+            if options.inputs is not None
+            else list(sampled_values(library, model.graph, list(shapes.values())))
+        )
+        if not found:
+            raise UsageError(
+                "values of inputs decide shapes, and none were found that the model takes", where=str(library.path), hint="Pass --inputs."
+            )
+        for values in found[-1:] if options.per_node else found:
+            yield f"{what} with {told(values)}", origin(library, options.model, shapes, as_bindings(values))
+
+
+def _sized_origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:
+    """Yield the model, at several sizes where dimensions are open."""
     if not library.dimensions and (options.sizes or options.shapes):
         raise UsageError("leaves no dimension open", where=str(library.path), hint="Leave out --dim and --shape.")
     if not library.dimensions:
@@ -153,7 +178,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
         return _verify_dataset(model, library, options, settings, options.dataset, progress)
     progress("comparing with onnxruntime" if options.golden is None else f"comparing with {options.golden.name}", 0, 1)
     source = options.model if options.golden is not None else reference_model(library, options.model, model)
-    found = check.verify(source, model.graph, library, settings, progress)
+    found = check.verify(source, model.graph, with_values(library, model), settings, progress)
     groups = None
     if options.per_node:
         from nautilus_cli.driver.per_node import per_node  # here: it builds, and any other comparison needs no compiler
@@ -174,6 +199,12 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
     )
     write_verdict(result)
     return result
+
+
+def with_values(library: Library, model: LoadedModel) -> check.Run:
+    """Return what runs a library on the inputs of a model in which those that the library reads are bound."""
+    held = {tensor.name: model.constants[tensor.name] for tensor in library.inputs if tensor.name in model.constants}
+    return (lambda arrays: library({**arrays, **held})) if held else library
 
 
 def write_verdict(result: VerifyResult) -> None:

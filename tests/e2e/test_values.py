@@ -257,6 +257,22 @@ def test_a_dimension_that_cannot_be_squeezed(ones: Compiled) -> None:
     ones.check({**feeds, "gone": int64(0, 2)})
 
 
+def test_compile_and_verify_find_values_to_compare_with(tmp_path: Path) -> None:
+    path, output, arrays = tmp_path / "model.onnx", tmp_path / "libmodel.so", tmp_path / "arrays.npz"
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Softmax", ["r"], ["y"])]
+    onnx.save(model(nodes, {"x": (FLOAT, ["n", 6]), "shape": (INT64, [2])}, {"y": FLOAT}), path)
+    found = driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims={"n": DimRange(2, 4)}))
+    assert found.verification is not None and all(c.is_match for c in found.verification.comparisons.values())
+    assert "the smallest sizes with 'shape' = [" in " ".join(found.verification.notes)
+    again = driver.verify(driver.VerifyOptions(model=path, library=output))
+    assert all(c.is_match for c in again.comparisons.values()) and "the largest sizes with 'shape' = [" in " ".join(again.notes)
+    np.savez(arrays, x=DATA.reshape(4, 6), shape=int64(8, -1))
+    given = driver.verify(driver.VerifyOptions(model=path, library=output, inputs=arrays))
+    assert "with 'shape' = [8, -1]" in " ".join(given.notes)
+    outputs = driver.run(driver.RunOptions(library=output, inputs=arrays)).outputs
+    assert outputs["y"].shape == (8, 3)
+
+
 def test_a_context_reads_values_itself(reshaped: Compiled) -> None:
     """As a C program runs it: addresses of device memory, which of an emulated library is the host's; shapes are asked for afterwards."""
     context = reshaped.library.model.create_context()
