@@ -292,7 +292,7 @@ def _compared(name: str, actual: dict[str, np.ndarray], expected: np.ndarray, to
     Raises:
         VerificationError: it is missing, or of another element type or shape.
     """
-    hint = "The library was compiled from another model, or with other shapes."
+    hint = "The library was compiled from another model, or with other shapes; or the model computes the size, and rounding decided it."
     if name not in actual:
         raise VerificationError(f"the library has no output {quoted(name)}", hint=hint)
     found = actual[name]
