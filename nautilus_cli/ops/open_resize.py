@@ -9,8 +9,9 @@ from math import floor
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import F64, DType
 from nautilus_cli.ops.numbers import Arithmetic, real
 from nautilus_cli.ops.open_resampling import OpenLine
@@ -74,7 +75,8 @@ class Resizing:
             if isinstance(scale, float):
                 return 2 * maximum(reach, -floor(-reach / min(scale, 1.0)))
             most = 2 * upper(self.inputs[place])
-            return 2 * maximum(reach, rounded(FloatOperation("divide", reach, scale), "ceil", 0, reach * most, f"ceil({reach}/scale)"))
+            taken = FloatOperation("divide", reach, scale)
+            return 2 * maximum(reach, rounded(taken, "ceil", 0, reach * most, f"ceil({reach}/{_told(scale)})"))
         assert self.sizes is not None
         pairs = list(zip(self.inputs, self.sizes, strict=True))
         if self.policy == "stretch":
@@ -93,7 +95,14 @@ def _scaled(size: int, scale: float | Float, most: int) -> int:
         factor = FloatOperation("divide", *scale.as_integer_ratio())
         low, high = (floor(np.float32(number) * np.float32(scale)) for number in (lower(size), upper(size)))
     product = FloatOperation("single", FloatOperation("multiply", size, factor))
-    return rounded(product, "floor", low, high, f"floor({size}*scale)")
+    return rounded(product, "floor", low, high, f"floor({size}*{_told(scale)})")
+
+
+def _told(scale: float | Float) -> str:
+    """Return what a scale is called."""
+    if isinstance(scale, FloatElement):
+        return f"{quoted(scale.input)[1:-1]}[{scale.index}]"
+    return f"{scale:g}" if isinstance(scale, float) else "scale"
 
 
 MOST_STRETCH = 32

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, rounded, same, upper
+from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import equal, less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
@@ -27,6 +27,13 @@ MOST_ELEMENTS = 1 << 20
 """Of a progression whose length is open: positions in a sequence are far fewer."""
 
 
+_FURTHEST = 1 << 30
+"""A number beyond, which only a run knows, may be the nearest that stands for it (`ops/operands.py`)."""
+
+_NO_LESS = 1 << 62
+"""A progression that runs the other way has no element, however far it would."""
+
+
 @dataclass(frozen=True, slots=True)
 class RangeAttrs:
     """Attributes of Range; 16-bit floats are computed in float32 whatever `stash_type` says."""
@@ -40,17 +47,23 @@ def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     if any(isinstance(element, FloatElement | FloatOperation) for (element,) in elements):
         begin, end, by = (_float(element) for (element,) in elements)
         steps = FloatOperation("divide", FloatOperation("subtract", end, begin), by)
-        return maximum(0, rounded(steps, "ceil", -MOST_ELEMENTS, DEFAULT_MOST[0], "the number of elements of a Range"))
+        return maximum(0, rounded(steps, "ceil", -_NO_LESS, DEFAULT_MOST[0], "the number of elements of a Range"))
     if any(a.dtype == object for a in (start, limit, delta)):
-        begin, end, by = integers(np.stack([np.asarray(a, object).reshape(()) for a in (start, limit, delta)]))
-        if same(by, 0):
-            raise ModelError("delta is 0; the specification requires a step other than 0")
-        distance = (1 - 2 * less(by, 0)) * (end - begin)
-        return maximum(0, -(-distance // maximum(1, by, -by)))
+        count = _open_count(start, limit, delta)
+        return count if upper(count) <= MOST_ELEMENTS else minimum(count, DEFAULT_MOST[0])
     first, last, step = (a.reshape(()).item() for a in map(widened, (start, limit, delta)))
     if step == 0 or step != step:
         raise ModelError(f"delta is {step}; the specification requires a step other than 0")
     return max(0, int(-((first - last) // step)) if isinstance(step, int) else ceil((last - first) / step))
+
+
+def _open_count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
+    """Return the number of elements of integers, of which a run knows some."""
+    begin, end, by = integers(np.stack([np.asarray(a, object).reshape(()) for a in (start, limit, delta)]))
+    if same(by, 0):
+        raise ModelError("delta is 0; the specification requires a step other than 0")
+    distance = (1 - 2 * less(by, 0)) * (end - begin)
+    return maximum(0, -(-distance // maximum(1, by, -by)))
 
 
 def _float(number: float | Float) -> Float:
@@ -67,10 +80,19 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
             raise ModelError(f"operand '{name}' has shape {list(type_.static)}; the specification requires a scalar")
     stash_dtype(inference.attrs.stash_type)
     values = [contents(inference.constants, i, n) for i, n in enumerate(_NAMES)]
-    step = values[2].item()
-    if is_symbolic(step):
-        inference.require(equal(step, 0), 0, 0, "whether delta is 0")
+    if any(is_symbolic(value.item()) for value in values):
+        _require(inference, values)
     return (TensorType(types[0].dtype, (_count(*values),)),)
+
+
+def _require(inference: Inference, values: list[np.ndarray]) -> None:
+    """Let a run make sure that the numbers are a progression of no more elements than there is a table for."""
+    for name, value in zip(_NAMES, values, strict=True):
+        inference.require(value.item(), -_FURTHEST, _FURTHEST, name)
+    inference.require(equal(values[2].item(), 0), 0, 0, "whether delta is 0")
+    count = _open_count(*values)
+    if upper(count) > MOST_ELEMENTS:
+        inference.require(count, 0, DEFAULT_MOST[0], "the number of elements")
 
 
 def _evaluate(_attrs: RangeAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:

@@ -257,8 +257,14 @@ static void tell_elements(const nautilus_model *model, const struct shapes *shap
   is_used[row] = 1;
   for (size_t i = row + 1; i-- > 0;) {
     const struct payload_size *size = &payload->sizes[i];
-    if (!is_used[i] || size->operation == SIZE_CONSTANT || size->operation == SIZE_ELEMENT)
+    if (!is_used[i] || size->operation == SIZE_CONSTANT)
       continue;
+    if (size->operation == SIZE_ELEMENT) {
+      if (length < bytes && told < MOST_TOLD)
+        length += (size_t)snprintf(text + length, bytes - length, "%s input '%s' holds %g in element %u", told++ ? "," : ";",
+                                   name_of(model, size->left), as_float(shapes->sizes[i]), (unsigned)size->right);
+      continue;
+    }
     if (size->operation != SIZE_SYMBOL) {
       is_used[size->left] = is_used[size->right] = 1;
       continue;

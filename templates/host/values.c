@@ -103,7 +103,7 @@ int64_t values_rounded(double number, enum values_rounding manner, int *is_numbe
   const double limit = 4611686018427387904.0; /* 2^62: whole numbers lie farther apart from 2^53 on */
   if (number != number) {
     *is_number = 0;
-    return 0;
+    return INT64_MIN; /* outside every range that is checked */
   }
   if (number >= limit || number <= -limit)
     return number > 0 ? INT64_MAX : INT64_MIN;

@@ -326,3 +326,18 @@ def test_a_bad_value_is_named_and_the_next_run_is_right(op: str, bad: dict[str, 
         assert told in str(caught.value)
         for name, array in library(dict(right)).items():
             np.testing.assert_array_equal(array, before[name])
+
+
+def test_floats_that_are_no_sizes_are_named(tmp_path: Path) -> None:
+    several = Several()
+    several.input("x", F32, 1, 4)
+    several.input("scales", F32, 2)
+    several.node("Resize", "x", "", "scales")
+    x = data(1, 4)
+    right = {"x": x, "scales": np.array([1, 2], np.float32)}
+    library_path = hold(several.model(), tmp_path, [right])
+    with nautilus_cli.load(library_path) as library:
+        for scale in (-1.0, np.nan, 1000.0, np.inf):
+            with pytest.raises(NautilusError, match=r"floor\(4\*scales\[1\]\): .*input 'scales' holds .* in element 1"):
+                library({"x": x, "scales": np.array([1, scale], np.float32)})
+        assert library(right)["Resize0.0"].shape == (1, 8)
