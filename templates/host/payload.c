@@ -231,7 +231,8 @@ static int is_word_or_none(const struct payload *payload, const struct payload_v
 }
 
 static int is_loop(const struct payload *payload, const struct payload_variant *variant, const struct payload_step *step) {
-  size_t carries = payload->header->carries.bytes / sizeof *payload->carries, elements = payload->header->elements.bytes / sizeof *payload->elements;
+  size_t carries = payload->header->carries.bytes / sizeof *payload->carries;
+  size_t elements = payload->header->elements.bytes / sizeof *payload->elements;
   if (step->carry_first > carries || step->carry_count > carries - step->carry_first || step->element_first > elements ||
       step->element_count > elements - step->element_first || step->held[1] != 0 || step->most < 0)
     return 0;
@@ -257,7 +258,8 @@ static int are_steps(const struct payload *payload, const struct payload_variant
   for (uint32_t i = 0; i < count; i++) {
     const struct payload_step *step = &payload->steps[first + i];
     uint32_t left = count - i - 1;
-    if (step->kind >= STEP_KINDS || step->name >= payload->header->strings.bytes || step->held[0] > left || step->held[1] > left - step->held[0])
+    if (step->kind >= STEP_KINDS || step->name >= payload->header->strings.bytes || step->held[0] > left ||
+        step->held[1] > left - step->held[0])
       return 0;
     if (step->kind < STEP_IF && step->held[0] + step->held[1] > 0)
       return 0;
@@ -304,7 +306,8 @@ static int are_alternatives(const struct payload *payload, const struct payload_
 }
 
 static nautilus_status check_steps(const struct payload *payload) {
-  size_t steps = payload->header->steps.bytes / sizeof *payload->steps, launches = payload->header->launches.bytes / sizeof *payload->launches;
+  size_t steps = payload->header->steps.bytes / sizeof *payload->steps;
+  size_t launches = payload->header->launches.bytes / sizeof *payload->launches;
   for (size_t i = 0; i < payload->variant_count; i++) {
     const struct payload_variant *variant = &payload->variants[i];
     if (variant->step_first > steps || variant->step_count > steps - variant->step_first || variant->launch_first > launches ||

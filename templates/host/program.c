@@ -6,7 +6,8 @@ int program_exists(const nautilus_model *model) { return model->place.variant->s
 
 nautilus_status program_create(nautilus_context *context) {
   void *read = NULL;
-  TRY_DRIVER(&context->model->place.driver, cuMemHostAlloc(&read, sizeof *context->read, CU_HOST_ALLOC_PORTABLE),
+  unsigned int flags = CU_HOST_ALLOC_PORTABLE | CU_HOST_ALLOC_DEVICE_MAP;
+  TRY_DRIVER(&context->model->place.driver, cuMemHostAlloc(&read, sizeof *context->read, flags),
              "allocating memory for what decides a branch");
   context->read = read;
   return NAUTILUS_OK;
@@ -67,12 +68,12 @@ static nautilus_status trips(nautilus_context *context, cu_stream stream, const 
 }
 
 static nautilus_status too_long(const nautilus_context *context, const struct payload_step *step) {
-  return error_set(NAUTILUS_NOT_SERVED, "loop '%s' goes on after %lld iterations, the most that the library was compiled for; the outputs of "
-                   "this run are not to be used", context->model->payload.strings + step->name, (long long)step->most);
+  return error_set(NAUTILUS_NOT_SERVED, "loop '%s' goes on after %lld iterations, the most that the library was compiled for; the outputs "
+                   "of this run are not to be used", context->model->payload.strings + step->name, (long long)step->most);
 }
 
-/* Where iteration NUMBER reads what is carried, and where it writes: by turns, so that nothing is copied in between. IS_SPARE says where the
- * first one writes. */
+/* Where iteration NUMBER reads what is carried, and where it writes: by turns, so that nothing is copied in between. IS_SPARE says where
+ * the first one writes. */
 static void move_slots(nautilus_context *context, const struct payload_step *step, int64_t number, int is_spare) {
   const struct payload *payload = &context->model->payload;
   for (uint32_t i = 0; i < step->carry_count; i++) {

@@ -22,6 +22,9 @@ from tests.unit.ops.oracle import same
 
 Feeds = Mapping[str, Any]
 
+TARGET = "emulated"
+"""What libraries are for; tests on a GPU run these too."""
+
 DEPTH = 256
 """Operations in a row that the tolerances allow for: a few for each iteration of the longest loop."""
 
@@ -42,7 +45,7 @@ class Compiled:
     def __init__(self, text: str, folder: Path, **dims: DimRange) -> None:
         self.model, self.library = folder / "model.onnx", folder / "libmodel.so"
         onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), self.model)
-        options = driver.CompileOptions(model=self.model, output=self.library, target="emulated", dims=dims, verify=False)
+        options = driver.CompileOptions(model=self.model, output=self.library, target=TARGET, dims=dims, verify=False)
         self.result = driver.compile(options)
 
     def says(self, feeds: Feeds) -> dict[str, np.ndarray]:
@@ -204,6 +207,17 @@ def test_branches_with_results_of_other_shapes(tmp_path: Path) -> None:
     compiled.hold(*({"x": drawn(4, b), "c": np.bool_(c)} for b in (1, 4, 9) for c in (True, False)))
 
 
+TALLIED = """g (float[40] x, int64 k) => (float[40] y, float total) {
+    zero = Constant <value_float = 0.0> () least = Constant <value_float = 0.3> () axis = Constant <value_ints = [0]> ()
+    y, total = Loop (k, , x, zero) <body = b (int64 i, bool c, float[40] a, float s) => (bool c2, float[40] b, float s2) {
+        c2 = Identity(c) m = Greater(a, least) found = NonZero(m) places = Squeeze(found, axis) v = Gather(a, places)
+        squares = Mul(v, v) t = ReduceSum <keepdims = 0> (squares, axis) s2 = Add(s, t) b = Sin(a) }> }"""
+
+
+def test_sizes_that_kernels_give_in_an_iteration(tmp_path: Path) -> None:
+    Compiled(TALLIED, tmp_path).hold(*({"x": drawn(40, scale=2), "k": np.int64(k)} for k in (0, 1, 2, 5, 9)))
+
+
 VOCABULARY, WIDTH, END = 12, 8, 3
 
 DECODER = f"""g (float[1,1,{WIDTH}] h0, float[{VOCABULARY},{WIDTH}] table, float[1,{3 * WIDTH},{WIDTH}] w, float[1,{3 * WIDTH},{WIDTH}] r,
@@ -262,7 +276,7 @@ def test_a_branch_that_cannot_be_is_an_error_where_it_is_taken(tmp_path: Path) -
     """As onnxruntime has it, which looks at a branch when a run takes it; the compiler tells beforehand."""
     model, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
     onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {UNFIT}'), model)
-    options = driver.CompileOptions(model=model, output=output, target="emulated", shapes={"x": (1, 12)}, verify=False)
+    options = driver.CompileOptions(model=model, output=output, target=TARGET, shapes={"x": (1, 12)}, verify=False)
     (note,) = driver.compile(options).notes
     assert "takes its else_branch, which cannot be for the shapes that the library was compiled for" in note
     with nautilus_cli.load(output) as library:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nautilus_cli.ir.control import BranchAttrs, LoopAttrs
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import BOOL, F16, F32, I64, DType, TensorType
 from nautilus_cli.numerics import compare
@@ -198,3 +199,37 @@ def test_what_rounds_adds_up_to_the_estimate() -> None:
     assert own.summed > own.relative > 0
     turned = value(16, 8)
     assert rounding(node("Transpose", [x], turned), turned) == Rounding(relative=0.0, summed=0.0)
+
+
+def _held(op: str, attrs: object, inputs: list[Value | None], *outputs: Value) -> Node:
+    return Node(op, tuple(inputs), outputs, attrs)
+
+
+def _layers(count: int) -> Graph:
+    """A graph of its own: x -> tanh(x w), some times."""
+    inner, _ = network(count, 8, F32)
+    first, *_ = inner.nodes
+    x = first.inputs[0]
+    assert x is not None
+    return Graph((("x", x),), inner.outputs, inner.nodes)
+
+
+def test_the_worse_branch_rules() -> None:
+    short, long = _layers(1), _layers(9)
+    x, condition, y = value(64, 8), value(dtype=BOOL), value(64, 8)
+    attrs = BranchAttrs(then_branch=short, else_branch=long, types=(y.type,))
+    (found,) = estimate(graph([_held("nautilus::If", attrs, [condition, x, x], y)], y))
+    (alone,) = estimate(long)
+    assert (found.deviation, found.steps) == (alone.deviation, alone.steps)
+    refused = BranchAttrs(then_branch=short, else_branch=Graph((), (), ()), types=(y.type,), refusals=("", "it cannot be"))
+    (left,) = estimate(graph([_held("nautilus::If", refused, [condition, x], y)], y))
+    assert left.deviation == estimate(short)[0].deviation
+
+
+def test_a_loop_is_as_deep_as_its_iterations() -> None:
+    x, y = value(64, 8), value(64, 8)
+    loop = _held("nautilus::Loop", LoopAttrs(body=_layers(1), states=1, trips=25, most=100), [None, None, x], y)
+    (found,) = estimate(graph([loop], y))
+    (alone,) = estimate(_layers(25))
+    assert found.deviation == pytest.approx(alone.deviation, rel=0.05)
+    assert found.steps >= alone.steps
