@@ -26,7 +26,7 @@ from nautilus_cli.artifact.payload import (
     Payload,
     Variant,
 )
-from nautilus_cli.artifact.sizes import PATCH, SIZE, SYMBOL, Operation, Patched, Source
+from nautilus_cli.artifact.sizes import CHECK, PATCH, SIZE, SYMBOL, Operation, Patched, Source
 from nautilus_cli.artifact.weights_file import WeightsFile
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
@@ -48,13 +48,31 @@ def joined(payload: Payload) -> bytes:
 
 
 def test_structures_are_those_of_the_header_file(tmp_path):
-    names = ["header", "variant", "image", "port", "kernel", "launch", "word", "map", "symbol", "size", "patch", "step", "carry", "element"]
+    names = [
+        "header",
+        "variant",
+        "image",
+        "port",
+        "kernel",
+        "launch",
+        "word",
+        "map",
+        "symbol",
+        "size",
+        "patch",
+        "check",
+        "step",
+        "carry",
+        "element",
+    ]
     lines = "".join(f'printf("%zu ", sizeof(struct payload_{name}));' for name in names)
     source = tmp_path / "sizes.c"
     source.write_text(f'#include <stdio.h>\n#include "payload.h"\nint main(void) {{ {lines} return 0; }}\n')
     compile_c(tmp_path / "sizes", "-std=c99", source)
     sizes = [int(n) for n in subprocess.run([tmp_path / "sizes"], capture_output=True, check=True).stdout.split()]
-    assert sizes == [s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP, SYMBOL, SIZE, PATCH, STEP, CARRY, ELEMENT)]
+    assert sizes == [
+        s.size for s in (HEADER, VARIANT, IMAGE, PORT, KERNEL, LAUNCH, WORD, MAP, SYMBOL, SIZE, PATCH, CHECK, STEP, CARRY, ELEMENT)
+    ]
 
 
 def test_operations_and_patches_are_those_of_the_header_file():

@@ -7,6 +7,7 @@ import pytest
 from nautilus_cli.artifact.sizes import Operation, Patched, SizeTable
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import factor, maximum, minimum, named, substitute, symbol
+from nautilus_cli.ir.indicators import equal, from_front, less, selected
 
 N, M, W = symbol("n", 1, 64), symbol("m", 1, 512), symbol("w", 8, 512, 8)
 
@@ -24,6 +25,8 @@ EXPRESSIONS = [
     -(-(N * M) // 128) * 256,
     factor(N * M + 1),
     named("offset", maximum(N, M)) * 3 + named("other", N // 2),
+    less(N, 8) * M - equal(N, 7) * W,
+    selected(from_front(N - 65, 64), [M, *[2] * 63]),
 ]
 
 
@@ -46,6 +49,12 @@ def evaluated(table: SizeTable, sizes: dict[str, int]) -> list[int]:
                 values.append(max(values[left], values[right]))
             case Operation.FACTOR:
                 values.append(factor(values[left]))
+            case Operation.IS_ZERO:
+                values.append(int(values[left] == 0))
+            case Operation.IS_POSITIVE:
+                values.append(int(values[left] > 0))
+            case _:
+                raise AssertionError(operation)
     return values
 
 
