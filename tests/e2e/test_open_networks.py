@@ -93,6 +93,29 @@ def image_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[s
     return {"x": random.standard_normal((sizes["batch"], 3, sizes["height"], sizes["width"])).astype(np.float32)}
 
 
+def pyramid() -> ModelProto:
+    """Two levels of features: the coarse one comes to the size of the fine one, both are doubled, and the greatest ten places remain."""
+    s = Sketch()
+    fine = s.node("Relu", s.node("Conv", "x", s.weight(8, 3, 3, 3), s.weight(8), pads=[1, 1, 1, 1], strides=[2, 2]))
+    coarse = s.node("Relu", s.node("Conv", fine, s.weight(8, 8, 3, 3), s.weight(8), pads=[1, 1, 1, 1], strides=[2, 2]))
+    size = s.shape(s.dim(fine, 2), s.dim(fine, 3))
+    merged = s.node("Add", fine, s.node("Resize", coarse, "", "", size, axes=[2, 3], mode="linear"))
+    scales = s.constant(np.array([1, 1, 2, 2], np.float32))
+    nearest = s.node("Resize", merged, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    large = s.node("Add", nearest, s.node("Resize", merged, "", scales, mode="cubic"))
+    flat = s.node("Reshape", s.node("ReduceMax", large, s.constant(np.array([1], np.int64))), s.shape(s.dim("x", 0), -1))
+    count = s.node("Min", s.dim(flat, 1), s.constant(np.array([10], np.int64)))
+    s.nodes.append(helper.make_node("TopK", [flat, count], ["values", "places"]))
+    kept = s.node("ScatterElements", s.node("Mul", flat, s.constant(np.float32(0))), "places", "values", axis=1)
+    s.nodes += [helper.make_node("Identity", [large], ["large"]), helper.make_node("Identity", [kept], ["kept"])]
+    return model(
+        s.nodes,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, "height", "width"])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("large", "values", "kept")],
+        s.weights,
+    )
+
+
 def half_products() -> ModelProto:
     """Products of 16-bit numbers whose rows, columns and depths are open in turn: x w w', then y = softmax(z z') z."""
     random = np.random.default_rng(4)
@@ -121,6 +144,12 @@ NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], 
         encoder_feeds,
         {"batch": DimRange(1, 4), "sequence": DimRange(1, 40)},
         [{"batch": b, "sequence": n} for b, n in ((1, 1), (4, 40), (3, 7), (2, 31), (1, 32), (4, 1))],
+    ),
+    "pyramid": (
+        pyramid,
+        image_feeds,
+        {"batch": DimRange(1, 3), "height": DimRange(1, 20), "width": DimRange(1, 20)},
+        [{"batch": b, "height": h, "width": w} for b, h, w in ((1, 1, 1), (3, 20, 20), (2, 7, 13), (1, 2, 20), (2, 16, 5))],
     ),
     "half products": (
         half_products,
