@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.indicators import equal, from_front
+from nautilus_cli.ir.indicators import from_front
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.operands import UnknownContentsError
 from nautilus_cli.ops.spec import Inference
@@ -163,13 +163,6 @@ def normal_axes(axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int
     if len(set(found)) != len(found):
         raise ModelError(f"{name} {list(axes)} names a dimension twice")
     return found
-
-
-def require_different(inference: Inference, axes: Sequence[int], rank: int) -> None:
-    """Let a run make sure that AXES, of which it knows some only then, name no dimension twice."""
-    found = [from_front(axis, rank) for axis in axes]
-    twice = sum(equal(left, right) for place, left in enumerate(found) for right in found[:place])
-    inference.require(twice, 0, 0, "how many of the axes name a dimension again")
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:

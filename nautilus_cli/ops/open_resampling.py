@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nautilus_cli.ir.dims import is_symbolic, same
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import less
 from nautilus_cli.ir.types import F32, F64, I32
@@ -161,8 +161,3 @@ def _inside(on: Arithmetic, first: Value, weights: Value, size: int, taps: int) 
     kept = on.where(is_inside, weights, 0)
     total = reduction(emitter, "ReduceSum", kept, (1,))
     return on.divide(kept, on.where(on.apply("Equal", total, 0), 1, total))
-
-
-def needs_run(line_numbers: tuple[int, ...]) -> bool:
-    """Whether some of the numbers is known only when the model runs."""
-    return any(map(is_symbolic, line_numbers))

@@ -25,13 +25,13 @@ from nautilus_cli.ops.checks import (
     operand_count,
     optional_contents,
     optional_operand,
-    require_different,
     required,
     same_dtype,
     vector,
 )
 from nautilus_cli.ops.element_types import ALL, INDICES
 from nautilus_cli.ops.numbers import Arithmetic, progression
+from nautilus_cli.ops.open_axes import require_distinct
 from nautilus_cli.ops.spec import Emitter, Inference, Movement, MovementContext, Operator, Piece
 
 MAX_PIECES = 27
@@ -175,7 +175,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for dim, extent in enumerate(extents):
         inference.require(extent, 0, max(0, upper(extent)), f"the size of dimension {dim}")
     chosen = inference.constants[3] if len(inference.constants) > 3 else None
-    require_different(inference, () if chosen is None else integers(chosen), len(data.shape))
+    require_distinct(inference, () if chosen is None else integers(chosen), len(data.shape))
     return (TensorType(data.dtype, tuple(maximum(0, extent) for extent in extents)),)
 
 

@@ -20,9 +20,9 @@ from nautilus_cli.ops.checks import (
     operand_count,
     optional_contents,
     optional_operand,
-    require_different,
 )
 from nautilus_cli.ops.element_types import ALL, INDICES
+from nautilus_cli.ops.open_axes import require_distinct
 from nautilus_cli.ops.spec import Inference, Movement, MovementContext, Operator, Piece
 
 _NUMBERS = ("starts", "ends", "axes", "steps")
@@ -149,7 +149,7 @@ def _require(inference: Inference, rank: int) -> None:
     axes, steps = ((*inference.constants, *(None,) * 5)[number] for number in (3, 4))
     for step in () if steps is None else integers(steps):
         inference.require(equal(step, 0), 0, 0, "how many of the steps are 0")
-    require_different(inference, () if axes is None else integers(axes), rank)
+    require_distinct(inference, () if axes is None else integers(axes), rank)
 
 
 def _evaluate(attrs: SliceAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
