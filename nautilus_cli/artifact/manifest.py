@@ -18,7 +18,8 @@ from typing import Any
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.errors import FileError, InternalError
-from nautilus_cli.ir.dims import Count, Symbolic, symbols, upper
+from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.dims import Count, Element, Symbolic, float_elements, symbols, upper
 from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.types import DType
 from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
@@ -146,6 +147,19 @@ def _target(variant: Variant) -> dict[str, Any]:
     }
 
 
+def _values(plan: Plan) -> list[dict[str, Any]]:
+    """Return the elements of inputs that the host reads at the beginning of a run, and waits for: sizes depend on them."""
+    tree = (plan.inputs, plan.outputs, plan.launches, plan.checks, plan.arena_bytes)
+    whole = [
+        {"input": s.source.input, "element": s.source.index, "low": s.low, "high": s.high, "saturates": s.source.saturates}
+        for s in dimensions(tree)
+        if isinstance(s.source, Element)
+    ]
+    floats = {found for value in expressions(tree) for found in float_elements(value)}
+    parts = [{"input": found.input, "element": found.index} for found in floats]
+    return sorted([*whole, *parts], key=lambda entry: (str(entry["input"]), int(entry["element"])))
+
+
 def build(
     variants: Sequence[Variant],
     *,
@@ -175,9 +189,8 @@ def build(
         "bindings": dict(bindings),
         "fp32_mode": fp32_mode,
         "counts": [{"name": s.name, "most": _plain(s.source.bound)} for s in known if isinstance(s.source, Count)],
-        "dimensions": [
-            {"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in known if not isinstance(s.source, Count)
-        ],
+        "dimensions": [{"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in known if s.source is None],
+        "values": _values(plan),
         "inputs": [_port(p) for p in plan.inputs],
         "model_sha256": model_digest.hex(),
         "more_targets": [_target(v) for v in variants[1:]],

@@ -624,6 +624,28 @@ def integers_of(value: Float) -> Iterator[int]:
         yield value
 
 
+def float_elements(value: object) -> frozenset[FloatElement]:
+    """Return the elements of float inputs that VALUE depends on."""
+    found: frozenset[FloatElement] = frozenset()
+    for atom in atoms(value) if isinstance(value, Symbolic) else ():
+        match atom:
+            case Quotient():
+                found |= float_elements(atom.dividend) | float_elements(atom.divisor)
+            case Maximum():
+                found = found.union(*map(float_elements, atom.operands))
+            case Indicator() | Named():
+                found |= float_elements(atom.value)
+            case Rounded():
+                found |= _float_leaves(atom.value).union(*map(float_elements, integers_of(atom.value)))
+    return found
+
+
+def _float_leaves(value: Float) -> frozenset[FloatElement]:
+    if isinstance(value, FloatOperation):
+        return _float_leaves(value.left) | _float_leaves(value.right)
+    return frozenset([value]) if isinstance(value, FloatElement) else frozenset()
+
+
 def atoms(value: Symbolic) -> Iterator[Atom]:
     """Yield the atoms of the outermost polynomial, each once."""
     yield from dict.fromkeys(atom for monomial, _ in value.terms for atom, _ in monomial)

@@ -291,5 +291,7 @@ def test_a_context_reads_values_itself(reshaped: Compiled) -> None:
 
 def test_what_the_library_says(reshaped: Compiled) -> None:
     assert [t.read_elements for t in reshaped.library.inputs] == [0, 3]
-    assert reshaped.library.dimensions == ()
+    assert reshaped.library.dimensions == () and reshaped.library.manifest["dimensions"] == []
+    element = {"input": "shape", "low": -1, "high": 24, "saturates": False}
+    assert reshaped.library.manifest["values"] == [{**element, "element": number} for number in range(3)]
     assert all(t.shape == (-1, -1, -1) and t.bytes == DATA.nbytes for t in reshaped.library.outputs)
