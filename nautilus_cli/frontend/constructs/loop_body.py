@@ -39,7 +39,7 @@ class Body:
         outside: what it reads from around it.
         is_conditional: whether its first result says that the loop goes on.
         is_last: whether the first iteration is the last one.
-        is_settled: whether its first result depends on the iteration's number alone.
+        is_settled: whether its first result follows from constants: an iteration's number, or a state that counts, decides the end.
     """
 
     graph: Graph
@@ -123,7 +123,7 @@ def body_graph(
         outside=outside,
         is_conditional=is_conditional,
         is_last=flag is not None and flag.constant is not None and not flag.constant.item(),
-        is_settled=is_conditional and flag is not None and _sources(builder.nodes, flag) == {number},
+        is_settled=is_conditional and flag is not None and _is_settled(builder.nodes, flag, initial, carried, following),
     )
 
 
@@ -141,6 +141,16 @@ def _graph(
     condition = [] if flag is None else [("goes on", flag)]
     outputs = [*condition, *((f"state {place}", following[place]) for place in changing), *((f"piece {n}", v) for n, v in enumerate(given))]
     return closed(builder, inputs, outputs, known=known)
+
+
+def _is_settled(nodes: Sequence[Node], flag: Value, initial: Sequence[Value], carried: Sequence[Value], following: Sequence[Value]) -> bool:
+    """Whether a value of each iteration follows from constants: from states that begin as one and go on as what follows from constants."""
+    settled = {state for state, first in zip(carried, initial, strict=True) if first.constant is not None}
+    before = len(carried) + 1
+    while before != len(settled):
+        before = len(settled)
+        settled = {state for state, after in zip(carried, following, strict=True) if state in settled and _sources(nodes, after) <= settled}
+    return _sources(nodes, flag) <= settled
 
 
 def _sources(nodes: Sequence[Node], value: Value) -> set[Value]:

@@ -77,6 +77,16 @@ def test_condition_that_the_body_computes_from_constants_ends_it() -> None:
         assert dict(loaded.graph.outputs)["z"].type.shape == (3, 3)
 
 
+def test_a_state_that_counts_ends_it() -> None:
+    """As Keras writes its recurrent layers: a state that begins as a constant, and a condition that reads nothing else."""
+    text = """g (float[3] x) => (float[3] y, float[k,3] z) {
+        zero = Constant <value_int: int = 0> () step = Constant <value_int: int = 2> () end = Constant <value_int: int = 7> ()
+        y, last, z = Loop (, , x, zero) <body: graph = b (int64 i, bool c, float[3] a, int64 t) => (bool c2, float[3] b, int64 t2, float[3] s)
+            { t2 = Add(t, step) c2 = Less(t2, end) b = Add(a, x) s = Neg(b) }> }"""
+    loaded = hold(text, {"x": X}, by_reference=False)
+    assert dict(loaded.graph.outputs)["z"].type.shape == (4, 3)
+
+
 def test_false_condition_means_no_iteration() -> None:
     body = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b) { c2 = Identity(c) b = Add(a, a) }"
     assert hold(loop(body, condition="off"), {"x": X}).graph.nodes == ()
