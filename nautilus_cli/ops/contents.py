@@ -61,6 +61,8 @@ READERS: Mapping[str, tuple[int, ...]] = {
     "Split": (1,),
     "Tile": (1,),
     "TopK": (1,),
+    "com.microsoft::Pad": (1,),
+    "com.microsoft::Range": (0, 1, 2),
 }
 """Operands that decide a shape and may be symbolic: the operator's rules compute with them as they do with numbers."""
 

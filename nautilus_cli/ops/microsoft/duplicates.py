@@ -10,7 +10,19 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I32, I64, TensorType
-from nautilus_cli.ops.checks import contents, first_of, normal_axis, operand, operand_count, optional_operand, required, same_dtype, shaped
+from nautilus_cli.ops.checks import (
+    contents,
+    first_of,
+    integers,
+    known,
+    normal_axis,
+    operand,
+    operand_count,
+    optional_operand,
+    required,
+    same_dtype,
+    shaped,
+)
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.conv_transpose import OPERATOR as CONV_TRANSPOSE
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
@@ -24,7 +36,7 @@ from nautilus_cli.ops.pad import OPERATOR as PAD
 from nautilus_cli.ops.pad import PadAttrs
 from nautilus_cli.ops.range import OPERATOR as RANGE
 from nautilus_cli.ops.range import RangeAttrs
-from nautilus_cli.ops.spec import Emitter, HostOnly, Inference, NoAttrs, Operator
+from nautilus_cli.ops.spec import Decompose, Emitter, HostOnly, Inference, NoAttrs, Operator
 from nautilus_cli.ops.trilu import OPERATOR as TRILU
 from nautilus_cli.ops.trilu import TriluAttrs
 from nautilus_cli.ops.unique import OPERATOR as UNIQUE
@@ -93,9 +105,9 @@ def _infer_pad(inference: Inference) -> tuple[TensorType, ...]:
 
 def _build_pad(emitter: Emitter, attrs: ContribPadAttrs, operands: Operands) -> Operands:
     data, pads, value = (*operands, None)[:3]
-    assert pads is not None and pads.constant is not None, "the shape rule has refused this"
+    (amounts,) = required(known((pads,)))
     fill = None if value is None else reshape(emitter, value, ())
-    return (emitter.node("Pad", [data, emitter.constant(pads.constant.reshape(-1)), fill], mode=attrs.mode),)
+    return (emitter.node("Pad", [data, emitter.sizes(integers(amounts)), fill], mode=attrs.mode),)
 
 
 def _infer_trilu(inference: Inference) -> tuple[TensorType, ...]:
@@ -163,6 +175,11 @@ def _evaluate_range(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], outp
     return RANGE.evaluate(RangeAttrs(), _with_step(arrays, np.ones((), first_of(arrays).dtype)), outputs)
 
 
+def _build_range(emitter: Emitter, _attrs: NoAttrs, operands: Operands) -> Operands:
+    start = first_of(operands)
+    return (emitter.node("Range", _with_step(operands, emitter.constant(np.ones((), start.type.dtype.numpy)))),)
+
+
 def _infer_unique(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 1, 1)
     if len(operand(inference, 0, "x", ALL).shape) != 1:
@@ -220,7 +237,7 @@ OPERATORS = (
         name="com.microsoft::Range",
         infer=_infer_range,
         evaluate=_evaluate_range,
-        lowering=HostOnly("the number of elements follows from its operands, which must be known at compile time"),
+        lowering=Decompose(_build_range),
         source=source("Range"),
     ),
     Operator(

@@ -326,3 +326,12 @@ def test_mel_weight_matrix() -> None:
     ):
         scalars = {"bands": np.array(bands), "length": np.array(length), "rate": np.array(rate)}
         one.check({**scalars, "low": np.array(low, np.float32), "high": np.array(high, np.float32)}, 1e-6)
+
+
+def test_range_and_pad_of_onnxruntime() -> None:
+    one = Open("com.microsoft::Range", {name: elements(name, (-20, 20), is_scalar=True) for name in ("start", "limit")})
+    for start, limit in ((0, 10), (-3, 4), (5, 5), (7, 2)):
+        one.check({"start": np.array(start), "limit": np.array(limit)})
+    one = Open("com.microsoft::Pad", {"x": TensorType(F32, (2, N)), "pads": elements("pads", *[(0, 5)] * 4)}, mode="reflect")
+    for amounts in ((0, 0, 0, 0), (1, 2, 0, 5)):
+        one.check({"x": data(2, 6), "pads": vector(*amounts)})
