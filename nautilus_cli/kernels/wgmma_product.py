@@ -40,23 +40,27 @@ _WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these sh
     (192, 3, ""),
     (64, 2, "ping_pong"),
     (128, 2, "ping_pong"),
-    (64, 2, "slices_depth"),
-    (128, 2, "slices_depth"),
 )
 _TILES_N = (16, 32, 64, 96, 128, 160, 192, 208, 224, 256)
 
-# Cost model of a GPU, in cycles of a multiprocessor: fitted to 180 schedules of 16-bit products on an H200, to 12 % (rms).
+# Cost model of a GPU, in cycles of a multiprocessor, of launches with programmatic edges: fitted to 700 schedules of products of 16 bits
+# and of tf32 on an H200, to 10 % (rms).
 _CYCLES_PER_US = 1700
-_START_CYCLES = 3090
-_STEP_LATENCY = 360
-_TENSOR_SLOWDOWN = 1.21  # of the clock, under the power limit, and of tensor cores that wait
-_MEMORY_SHARE = 0.78  # of the bandwidth
-_CLUSTER_CYCLES = 2400
-_HIDING = 3.0
+_START_CYCLES = 767
+_SHARING_CYCLES = 1100  # of clusters that share operands
+_PART_CYCLES = 274  # for each block that shares the depth with another
+_TENSOR_SLOWDOWN = 1.32  # of the clock, under the power limit, and of tensor cores that wait
+_STEP_CYCLES = 249  # from one stage to the next, at least
+_RING_CYCLES = 700  # until a stage has been filled again
 _SHARED_BYTES_PER_CYCLE = 128
-_L2_BYTES_PER_CYCLE = 54
-_FINISH_CYCLES = 960
-_FINISHED_PER_CYCLE = 40  # results, by the epilogue of one warpgroup, one by one
+_L2_BYTES_PER_CYCLE = 76.7
+_PART_BYTES_PER_CYCLE = 25.2
+_FINISH_CYCLES = 1572
+_FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
+_BOX_FINISH_CYCLES = 1970
+_BOXED_PER_CYCLE = 38.9
+_MEMORY_SHARE = 0.766  # of the bandwidth
+_HIDING = 2.7
 
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _SUM_STEP_NS = 1.2
@@ -181,8 +185,18 @@ def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
 
 def consumer_registers(schedule: Schedule) -> int:
     """Return the registers of a consumer's thread, as kernels/wgmma_product.cuh shares them out."""
-    producer = 32 if schedule.consumers == 3 else 40
-    return min(240, (512 // schedule.residents - producer) // schedule.consumers // 8 * 8)
+    s = schedule
+    return min(240, (entry_registers(s) * (s.consumers + 1) - producer_registers(s)) // s.consumers // 8 * 8)
+
+
+def producer_registers(schedule: Schedule) -> int:
+    """Return the registers of a producer's thread."""
+    return 32 if schedule.consumers == 3 else 40
+
+
+def entry_registers(schedule: Schedule) -> int:
+    """Return the registers that a thread begins with: what a multiprocessor of 65536 has for it."""
+    return min(240, 65536 // (schedule.threads * schedule.residents) // 8 * 8)
 
 
 def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
@@ -241,9 +255,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
     overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else _SUM_OVERHEAD_REGISTERS
     if not target.is_emulated and sums + overhead > consumer_registers(s):
         reasons.append(f"{sums} sums in {consumer_registers(s)} registers")
-    entry = target.registers_multiprocessor // (s.residents * s.threads)
-    if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry:
-        reasons.append(f"{s.tile_n // 2} sums of one step in the {entry} registers that a thread begins with")
+    if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry_registers(s):
+        reasons.append(f"{s.tile_n // 2} sums of one step in the {entry_registers(s)} registers that a thread begins with")
     if sums > 256:
         reasons.append(f"{sums} sums a thread")
     if target.is_emulated and s.cluster > 1:
@@ -315,14 +328,14 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     while vector > 1 and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
         vector //= 2
     all_blocks = cluster_tiles(problem, s) * s.cluster
-    resident = target.multiprocessors * s.residents // s.cluster * s.cluster
+    resident = target.resident_clusters(s.cluster) * s.residents * s.cluster
     return replace(s, stages=stages, vector_c=vector, blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)))
 
 
 def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule with as many blocks as any size of a problem takes: where it has fewer tiles, fewer are launched."""
     s = schedule
-    resident = max(s.cluster, target.multiprocessors * s.residents // s.cluster * s.cluster)
+    resident = max(s.cluster, target.resident_clusters(s.cluster) * s.residents * s.cluster)
     return replace(s, blocks=upper(cluster_tiles(problem, s) * s.cluster) if s.parts > 1 else resident)
 
 
@@ -341,19 +354,22 @@ def choose(problem: WgmmaProduct, target: Target) -> Schedule:
 def _candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate, legal or not."""
     for schedule in _tilings(problem):
+        for shared in _shared(problem, schedule, target):
+            yield completed(problem, shared, target)
+            if problem.result_bytes and shared.parts == 1 and schedule.tile_n * problem.result_bytes % ROW_BYTES == 0:
+                yield completed(problem, replace(shared, stores_boxes=True), target)
+
+
+def _shared(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Iterator[Schedule]:
+    """Yield a schedule, and with clusters that share operands or, of few tiles, the depth."""
+    yield schedule
+    if target.is_emulated:
+        return
+    yield replace(schedule, cluster_m=2)
+    yield replace(schedule, cluster_n=2)
+    if not schedule.ping_pong and problem.terms == 1:
         tiles = cluster_tiles(problem, schedule)
-        if schedule.slices_depth and tiles > target.multiprocessors:
-            continue
-        yield completed(problem, schedule, target)
-        if target.is_emulated:
-            continue
-        if not schedule.slices_depth:
-            yield completed(problem, replace(schedule, cluster_m=2), target)
-            yield completed(problem, replace(schedule, cluster_n=2), target)
-        if not schedule.ping_pong:
-            for cluster_k in (2, 4, 8):
-                if tiles * cluster_k < 2 * target.multiprocessors:
-                    yield completed(problem, replace(schedule, cluster_k=cluster_k), target)
+        yield from (replace(schedule, cluster_k=blocks) for blocks in (2, 3, 4, 6) if tiles <= target.resident_clusters(blocks))
 
 
 def _tilings(problem: WgmmaProduct) -> Iterator[Schedule]:
@@ -371,36 +387,50 @@ def _tilings(problem: WgmmaProduct) -> Iterator[Schedule]:
 def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     """Return the estimated time in microseconds.
 
-    A step of the ring takes a block the greatest of what tensor cores multiply, what they read of shared memory and what L2 delivers, and
-    at least the latency of memory shared out over the stages on their way. Epilogues add up, or in ping-pong hide behind the next tile.
+    A step of the ring takes a block what tensor cores multiply, or read of shared memory, what L2 delivers, and the latency of a stage
+    shared out over all of them, which hide each other but for a part; and a least number of cycles. Epilogues add up, or in ping-pong hide
+    behind the next tile. All hides what comes from memory.
     """
     s = schedule
-    depth = ROW_BYTES // problem.element_bytes
-    bands = s.tile_m // WARPGROUP_ROWS
-    tensor = (
-        problem.terms * _TENSOR_SLOWDOWN * bands * 4 * max(s.tile_n / 2, (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE)
-    )
-    traffic = ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE
-    steps = ceil(ceil(problem.k / depth) / s.cluster_k)
-    resident = min(s.residents, max(1, s.blocks // target.multiprocessors))
-    step = max(soft_max(tensor, traffic, _HIDING) * resident, _STEP_LATENCY / s.stages)
-    if s.slices_depth:
-        step = max(soft_max(tensor, traffic, _HIDING), _STEP_LATENCY / s.stages)
-    readers = 1 if s.ping_pong else s.consumers
-    finish = _FINISH_CYCLES + s.tile_m * s.tile_n / readers / (_FINISHED_PER_CYCLE * sqrt(s.vector_c))
-    tiles = ceil(cluster_tiles(problem, s) / (s.blocks // s.cluster))
-    all_blocks = cluster_tiles(problem, s) * s.cluster
-    if s.parts > 1 and all_blocks >= 2 * target.multiprocessors:  # more than are looked for where sizes are fixed
-        tiles = ceil(all_blocks / (target.multiprocessors * s.residents))
+    hidden = soft_max(_traffic_cycles(s), _RING_CYCLES / s.stages, _HIDING)
+    step = max(_STEP_CYCLES, soft_max(_tensor_cycles(problem, s), hidden, _HIDING))
+    if problem.terms == 3:
+        step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
+    main = step * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)
+    finish = _finish_cycles(s)
+    at_once = target.resident_clusters(s.cluster) * s.residents
+    tiles = ceil(cluster_tiles(problem, s) / min(at_once, s.blocks // s.cluster))
     if s.ping_pong:
-        cycles = tiles * max(steps * step, (steps * step + finish) / s.consumers) + finish
+        cycles = tiles * max(main, (main + finish) / s.consumers) + finish
     else:
-        cycles = tiles * (steps * step + finish)
-    if s.parts > 1:
-        cycles += _CLUSTER_CYCLES / 2 + 2 * s.rows * s.tile_n * _SUM_BYTES / _SHARED_BYTES_PER_CYCLE
+        cycles = tiles * (main + finish)
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
-    start = _START_CYCLES + (_CLUSTER_CYCLES if s.cluster > 1 else 0)
+    start = _START_CYCLES + _PART_CYCLES * (s.cluster_k - 1) + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
     return start / _CYCLES_PER_US + soft_max(cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
+
+
+def _tensor_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how long tensor cores take for a step of a block, or for reading what they multiply."""
+    s = schedule
+    products = s.tile_m // WARPGROUP_ROWS * ROW_BYTES // STEP_BYTES * problem.terms
+    read = (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
+    return _TENSOR_SLOWDOWN * products * max(s.tile_n / 2, read) * s.residents
+
+
+def _traffic_cycles(schedule: Schedule) -> float:
+    """Return how long L2 takes to deliver a step of a block."""
+    s = schedule
+    return ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE * s.residents
+
+
+def _finish_cycles(schedule: Schedule) -> float:
+    """Return how long the sums of a tile take to become results."""
+    s = schedule
+    results = s.tile_m * s.tile_n / (1 if s.ping_pong else s.consumers)
+    if s.stores_boxes:
+        return _BOX_FINISH_CYCLES + results / _BOXED_PER_CYCLE
+    parts = 2 * s.tile_m * s.tile_n * _SUM_BYTES / _PART_BYTES_PER_CYCLE if s.parts > 1 else 0.0
+    return _FINISH_CYCLES + results / s.cluster_k / (_FINISHED_PER_CYCLE * sqrt(s.vector_c)) + parts
 
 
 def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:

@@ -23,6 +23,8 @@ class Target:
         has_async_copy: cp.async (sm_80).
         has_dependent_launch: griddepcontrol (sm_90).
         has_clusters: blocks that reach each other's shared memory (sm_90).
+        clusters: (blocks, how many clusters of so many are resident where each block fills a multiprocessor): fewer than there are
+            multiprocessors for, since a cluster lies within a group of these.
         has_wgmma: products by warpgroups (sm_90a alone).
         is_emulated: kernels run on the CPU.
         source: where the numbers are from.
@@ -41,6 +43,11 @@ class Target:
     has_async_copy: bool = True
     has_dependent_launch: bool = False
     has_clusters: bool = False
+    clusters: tuple[tuple[int, int], ...] = ()
     has_wgmma: bool = False
     is_emulated: bool = False
     source: str
+
+    def resident_clusters(self, blocks: int) -> int:
+        """Return how many clusters of so many blocks are resident where each block fills a multiprocessor."""
+        return dict(self.clusters).get(blocks, self.multiprocessors // blocks)

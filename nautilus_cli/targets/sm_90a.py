@@ -17,6 +17,7 @@ TARGET = Target(
     memory_bytes_per_us=4_800_000,
     has_dependent_launch=True,
     has_clusters=True,
+    clusters=((2, 66), (3, 39), (4, 30), (6, 17), (8, 15)),
     has_wgmma=True,
-    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA H200 datasheet; the L2 size as an H200 reports it.",
+    source="CUDA C++ Programming Guide 13, technical specifications table; NVIDIA H200 datasheet; L2 and clusters as an H200 reports them.",
 )

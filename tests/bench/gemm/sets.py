@@ -7,10 +7,14 @@ from dataclasses import asdict, replace
 from math import log2
 from typing import Any
 
-from nautilus_cli.kernels import mma_product, product, wgmma_product
+from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
+from nautilus_cli.kernels import mma_product, wgmma_product
 from nautilus_cli.kernels.registry import family
+from nautilus_cli.lowering.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
+from tests.bench.gemm import narrow, simt
 from tests.bench.gemm.jobs import Product, request
+from tests.bench.gemm.ladder import ladder
 
 NARROW = ((1, 2048, 2048), (1, 8192, 2048), (1, 2048, 8192), (1, 128256, 2048), (16, 4096, 4096), (64, 4096, 4096))
 _MODULES: dict[str, Any] = {"gemm_mma": mma_product, "gemm_wgmma": wgmma_product}
@@ -213,25 +217,78 @@ def table() -> Wanted:
 
 
 def _shared_out(product: Product) -> Wanted:
-    """Yield products of few tiles: with their depth shared out, and with two blocks on a multiprocessor."""
-    warpgroups = (({"tile_m": 64, "consumers": 1}), ({"tile_m": 128, "consumers": 2}), ({"tile_m": 128, "consumers": 1}))
-    for base in warpgroups[: 1 if product.m < 256 else 3]:
-        for tile_n in (32, 64, 96, 128):
-            tiles = -(-product.m // base["tile_m"]) * -(-product.n // tile_n)
-            for cluster_k in (1, 2, 3, 4, 6):
-                for residents in (1, 2):
-                    fields = {**base, "tile_n": tile_n, "group_m": 8, "cluster_k": cluster_k, "residents": residents}
-                    steps = -(-product.k // 64)
-                    if 40 <= tiles * cluster_k <= 132 * residents * (2 if cluster_k == 1 else 1) and steps >= 2 * cluster_k:
-                        yield wgmma(product, _label(fields), **fields)
+    """Yield products of few tiles with their depth shared out, or an operand."""
+    for tile_n in (32, 64, 96, 128):
+        tiles = -(-product.m // 64) * -(-product.n // tile_n)
+        for share in ({}, {"cluster_n": 2}, *({"cluster_k": blocks} for blocks in (2, 3, 4, 6))):
+            blocks = tiles * share.get("cluster_k", 1)
+            if 40 <= blocks <= 264 and -(-product.k // 64) >= 2 * share.get("cluster_k", 1):
+                fields = {"tile_m": 64, "tile_n": tile_n, "consumers": 1, "group_m": 8, **share}
+                yield wgmma(product, _label(fields), **fields)
 
 
-def resident() -> Wanted:
-    """Products of few tiles."""
-    for m, n, k in (*SMALL, (1024, 1024, 1024), (64, 4096, 4096), (64, 768, 768), (32, 1024, 4096), (256, 1024, 1024), (256, 4096, 1024)):
-        p = Product(m=m, n=n, k=k)
-        yield from _shared_out(p)
-        yield from _spread(p, 6)
+def final() -> Wanted:
+    """The table of products: what is chosen without a trial, the ranking's next choices, and what other runs have found."""
+    sm_90a = target("sm_90a")
+    for p, _ in (*_TABLE, *((Product(m=m, n=n, k=k, dtype="3xtf32"), 0) for m, n, k in ((4096, 4096, 4096), (1024, 1024, 1024)))):
+        dtype, mode = PRODUCT_TYPES[p.dtype]
+        found = LoneProduct(m=p.m, n=p.n, k=p.k, dtype=dtype, fp32_mode=mode).request(
+            sm_90a, lambda kind, problem, at: kind.choose(problem, at)
+        )
+        yield p, f"chosen {found.family} {_label(_plain(found.schedule))}", found.family, found.schedule
+        yield from _best("gemm_wgmma", p, 4)
+        for fields in _FOUND.get((p.m, p.n, p.k), ()) if p.dtype != "3xtf32" else ():
+            yield wgmma(p, _label(fields), **fields)
+    for p in (Product(m=4096, n=3072, k=768, epilogue="gelu"), Product(m=1024, n=1024, k=1024, epilogue="gelu")):
+        for fields in _FOUND[p.m, p.n, p.k]:
+            for epilogue in ("bias", "gelu"):
+                yield wgmma(replace(p, epilogue=epilogue), f"{epilogue} {_label(fields)}", **fields)
+
+
+_FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
+    (1024, 1024, 1024): (
+        {"tile_m": 128, "tile_n": 64, "consumers": 1, "group_m": 8},
+        {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8},
+    ),
+    (2048, 2048, 2048): (
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "group_m": 8, "stores_boxes": True},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+    ),
+    (4096, 4096, 4096): (
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+    ),
+    (8192, 8192, 8192): ({"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},),
+    (4096, 3072, 768): (
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "group_m": 8, "stores_boxes": True},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+    ),
+    (4096, 768, 3072): ({"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},),
+    (128, 768, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},),
+    (128, 3072, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},),
+    (128, 768, 3072): ({"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},),
+    (512, 3072, 768): (
+        {"tile_m": 128, "tile_n": 96, "consumers": 2, "group_m": 8},
+        {"tile_m": 128, "tile_n": 96, "consumers": 1, "group_m": 8},
+    ),
+    (197, 768, 768): (
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},
+    ),
+    (49, 512, 2048): ({"tile_m": 64, "tile_n": 32, "consumers": 1, "cluster_k": 4, "group_m": 8},),
+    (196, 1024, 256): (
+        {"tile_m": 64, "tile_n": 32, "consumers": 1, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},
+    ),
+    (3136, 512, 128): ({"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8},),
+    (64, 4096, 4096): (
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 2, "group_m": 8},
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 3, "group_m": 8},
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},
+    ),
+    (16, 4096, 4096): ({"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 2, "group_m": 8},),
+}
+"""Schedules that were the best of a problem, or near it, in a run on an H200."""
 
 
 _TABLE: tuple[tuple[Product, int], ...] = (
@@ -277,26 +334,6 @@ def _difference(one: tuple[float, str, Any], other: tuple[float, str, Any]) -> f
         return 4.0
     mine, theirs = asdict(one[2]), asdict(other[2])
     return sum(abs(log2(1 + mine[name]) - log2(1 + theirs[name])) for name in mine)
-
-
-def ladder() -> Wanted:
-    """1024³ from a tile in shared memory to wgmma, each step with what the one before has: fp32 without tensor cores, then fp16."""
-    p = Product(m=1024, n=1024, k=1024, dtype="fp32")
-    narrow = {"stages": 1, "fragment": 1, "vector_a": 1, "vector_b": 1, "vector_c": 1}
-    steps: tuple[tuple[str, dict[str, int]], ...] = (
-        ("1 shared tile", {"tile_m": 16, "tile_n": 16, "tile_k": 16, "thread_m": 1, "thread_n": 1, **narrow}),
-        ("2 register tile", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, **narrow}),
-        ("3 vectors", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, "stages": 1}),
-        ("4 double buffer", {"tile_m": 64, "tile_n": 64, "tile_k": 16, "thread_m": 4, "thread_n": 4, "stages": 2}),
-    )
-    problem = request(p, "gemm", target("sm_90a")).problem.product
-    for label, fields in steps:
-        schedule = product.Schedule(**fields)
-        yield p, label, "gemm", schedule if "vector_a" in fields else product.with_vectors(problem, schedule)
-    yield p, "5 chosen", "gemm", None
-    p = Product(m=1024, n=1024, k=1024)
-    yield mma(p, "6 mma", tile_m=128, tile_n=64, tile_k=64, warp_m=64, warp_n=32, stages=3)
-    yield wgmma(p, "7 wgmma, bulk copies", tile_m=128, tile_n=64, consumers=2, group_m=8)
 
 
 def single() -> Wanted:
@@ -362,12 +399,20 @@ def _best(kind: str, product: Product, count: int) -> Wanted:
 SETS: dict[str, Callable[[], Wanted]] = {
     "chosen": chosen,
     "epilogues": epilogues,
+    "ffma": simt.ffma,
+    "ffma_races": simt.races,
+    "ffma_untuned": simt.untuned,
+    "final": final,
     "first": first,
     "fit": fit,
     "ladder": ladder,
     "large": large,
     "single": single,
-    "resident": resident,
+    "skinny_fit": narrow.skinny_fit,
+    "skinny_races": narrow.races,
+    "skinny_rows": narrow.skinny_rows,
+    "skinny_untuned": narrow.untuned,
+    "skinny_vectors": narrow.skinny_vectors,
     "small": small,
     "table": table,
     "variants": variants,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels import wgmma_product
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.targets.registry import target
 
@@ -63,6 +64,16 @@ def test_other_targets_are_refused() -> None:
     assert "clusters of one block" in FAMILY.violations(problem(4096, 4096, 64), SCHEDULE, target("emulated"))[-1]
     assert "k last" in FAMILY.violations(replace(problem(64, 64, 64), multiply=F32, b_k_last=False), small, target("sm_90a"))[0]
     assert "no steps" in FAMILY.violations(problem(64, 64, 0), small, target("sm_90a"))[0]
+
+
+@pytest.mark.parametrize("consumers", [1, 2, 3])
+@pytest.mark.parametrize("residents", [1, 2, 3])
+def test_warpgroups_ask_for_no_more_registers_than_a_block_has(consumers: int, residents: int) -> None:
+    """Who does waits for ever."""
+    schedule = Schedule(tile_m=64, tile_n=64, consumers=consumers, residents=residents, ping_pong=consumers > 1)
+    asked = consumers * wgmma_product.consumer_registers(schedule) + wgmma_product.producer_registers(schedule)
+    assert asked <= wgmma_product.entry_registers(schedule) * (consumers + 1)
+    assert wgmma_product.entry_registers(schedule) * schedule.threads * residents <= 65536
 
 
 def test_floats_as_two_numbers() -> None:

@@ -30,9 +30,10 @@ struct Warpgroups {
   static constexpr int kMaps = Schedule::kStoresBoxes ? 3 : 2;
   static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
   static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
-  // Registers of a thread: what the block has is shared out anew, in multiples of 8.
+  // Registers of a thread: what the block begins with is shared out anew, in multiples of 8. Who asks for more than there are waits for ever.
   static constexpr int kProducerRegisters = Schedule::kConsumers == 3 ? 32 : 40;
-  static constexpr int kAllRegisters = 512 / Schedule::kResidents;  // of four threads, one from each warpgroup there could be
+  static constexpr int kEntryRegisters = least(240, 65536 / (kThreads * Schedule::kResidents) / 8 * 8);
+  static constexpr int kAllRegisters = kEntryRegisters * (Schedule::kConsumers + 1);
   static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
   static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
   static_assert(kBands * kWarpgroupRows == kRows, "a consumer has whole steps of 64 rows");
@@ -123,9 +124,11 @@ struct Ring {
   }
 };
 
-// The sums of one tile, of every kStep-th stage: a group of products is in flight while the next stage is waited for.
-template <class OperandA, class OperandB, class T, int kStep = 1, int kBands, int kSums, class Ring>
-NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &ring, typename Ring::Place &place, int first_row, int tiles) {
+// The sums of one tile, of every kStep-th stage: a group of products is in flight while the next stage is waited for. WHEN_STARTED is called
+// once all products are under way.
+template <class OperandA, class OperandB, class T, int kStep = 1, int kBands, int kSums, class Ring, class WhenStarted>
+NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &ring, typename Ring::Place &place, int first_row, int tiles,
+                                   WhenStarted when_started) {
   constexpr int kSteps = OperandA::kDepth / OperandA::kStepDepth;
   if (kStep > 1 && tiles <= 0) {
     NAUTILUS_UNROLL
@@ -163,6 +166,7 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       place.advance(kStep);
     }
   }
+  when_started();
   device::wgmma_wait<0>();
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
@@ -257,8 +261,9 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       for (int number = block / kCluster + consumer * clusters; number < walk.count; number += Schedule::kConsumers * clusters) {
         const auto at = walk.place(number);
         device::named_barrier(1 + consumer, 2 * kWarpgroupThreads);
-        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
-        if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
+          if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
+        });
         place.advance((Schedule::kConsumers - 1) * tiles);
         finish(at, sums);
       }
@@ -268,7 +273,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       const auto at = walk.place(block / kCluster);
       const int slice = kSlices > 1 ? consumer : 0;
       place.advance(slice);
-      multiply_tile<OperandA, OperandB, T, kSlices>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices));
+      multiply_tile<OperandA, OperandB, T, kSlices>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
       finish_parts<Schedule>(arguments, sink_of(at.batch), reinterpret_cast<float *>(ring.stages), kSlices > 1 ? 0 : consumer, slice,
                              first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, 1);
     } else if constexpr (kTerms == 3) {
@@ -281,7 +286,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     } else {
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
-        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles);
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [] {});
         finish(at, sums);
       }
     }
