@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.counts import counts_in, linear
 from nautilus_cli.ir.dims import Symbolic, factor, lower, upper
 
 _INT = 2**31
@@ -46,8 +46,10 @@ class Scalars:
             raise InternalError(f"{value} is no argument of the kernel")
         fits = lower(value) >= -_INT and upper(value) < _INT
         common = gcd(*(coefficient for _, coefficient in value.terms), _MOST_MULTIPLE)
-        kind = "Loaded" if counts_in(value) else "Scalar"
-        return NumberRow(form=kind if fits else f"Long{kind}", numbers=(self._slots[value], common))
+        if not counts_in(value):
+            return NumberRow(form="Scalar" if fits else "LongScalar", numbers=(self._slots[value], common))
+        _, *of_count = linear(value) or (None, 1, 0)
+        return NumberRow(form="Loaded" if fits else "LongLoaded", numbers=(self._slots[value], common, *of_count))
 
     def divisor(self, value: int) -> NumberRow:
         """Return VALUE as the type of a number that indices are divided by: its factor is an argument too."""

@@ -48,6 +48,18 @@ def counts_of_value(value: Value) -> frozenset[Symbol]:
     return found if value.contents is None else found | counts_in(tuple(value.contents.reshape(-1)))
 
 
+def linear(value: int) -> tuple[Symbol, int, int] | None:
+    """Return (count, factor, offset) where VALUE is a count times a number and plus one, None where it is made of it otherwise."""
+    if not isinstance(value, Symbolic):
+        return None
+    match value.terms:
+        case ((((Symbol(source=Count()) as symbol, 1),), factor),):
+            return symbol, factor, 0
+        case (((), offset), (((Symbol(source=Count()) as symbol, 1),), factor)):
+            return symbol, factor, offset
+    return None
+
+
 def ceiling(value: int) -> int:
     """Return an expression without counts that VALUE never exceeds, whatever they are."""
     return _limit(value, is_upper=True) if counts_in(value) else value

@@ -1,8 +1,9 @@
 """Numbers that kernels give, in the plan: where they lie, and the steps that work out what follows from them.
 
 They stand at the front of the arena, one after another, for the whole run: the kernel that gives one writes it there, kernels whose
-sizes depend on it read it there, and the host reads them once the run has ended, to tell the shapes of outputs. An expression such as
-`3*n + 1` is worked out on the device too, by a kernel of one thread right behind the one that gives the last number in it.
+sizes depend on it read it there, and the host reads them once the run has ended, to tell the shapes of outputs. What is one of them times
+a number and plus one (`3*n + 1`) kernels work out as they read it; any other expression is worked out by a kernel of one thread right
+behind the one that gives the last number in it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nautilus_cli.errors import InternalError, ModelError
-from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.counts import counts_in, linear
 from nautilus_cli.ir.dims import Atom, Count, Indicator, Maximum, Named, Quotient, Symbol, Symbolic, lower, same
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Load, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Value
@@ -60,7 +61,8 @@ class CountTable:
     ) -> None:
         self._holders: Mapping[str, Value] = dict(counts)
         self._places: dict[Value, int] = {value: number for number, (_, value) in enumerate(counts)}
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}  # the word that holds a size, or the count that it is a multiple of
+        self._words: dict[int, int] = {}  # the word that holds a size
         giver = {value: number for number, stored in enumerate(outputs) for value in stored}
         used = list(dict.fromkeys(size for sizes in (*scalars, dims) for size in sizes if counts_in(size)))
         derived: dict[int, list[int]] = {}
@@ -69,18 +71,20 @@ class CountTable:
             first = next((number for number, sizes in enumerate(scalars) if any(same(size, s) for s in sizes)), len(scalars))
             if first <= max(known):
                 raise InternalError(f"kernel {first} needs the size {size}, which is not known before kernel {max(known)}")
-            bare = _bare(size)
-            if bare is None:
+            form = linear(size)
+            if form is not None:
+                self._sizes[size] = self._places[self._holders[form[0].name]]
+            if form is not None and form[1:] == (1, 0):
+                self._words[size] = self._sizes[size]
+            elif form is None or any(same(size, dim) for dim in dims):  # the host reads words as they are
                 derived.setdefault(max(known), []).append(size)
-            else:
-                self._sizes[size] = self._places[self._holders[bare.name]]
         words = len(counts)
         self.steps: list[SizeStep] = []
         for behind, sizes in sorted(derived.items()):
             words += -words % _ALIGNMENT_WORDS
             table = Value(TensorType(I64, (len(sizes),)))
             self._places[table] = words
-            self._sizes.update({size: words + number for number, size in enumerate(sizes)})
+            self._words.update({size: words + number for number, size in enumerate(sizes)})
             words += len(sizes)
             self.steps.append(SizeStep(behind, Group("pointwise", None, (), (table,)), _Steps(self._holders).lowered(sizes, table)))
         self.bytes = words * WORD_BYTES
@@ -95,20 +99,11 @@ class CountTable:
 
     def dims(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return (dimension, number of the word) for those of a shape that kernels give."""
-        return tuple((number, self._sizes[dim]) for number, dim in enumerate(shape) if counts_in(dim))
+        return tuple((number, self._words[dim]) for number, dim in enumerate(shape) if counts_in(dim))
 
     def size_offset(self, size: int) -> int:
-        """Return where kernels find a size that depends on numbers of kernels."""
-        return self._sizes[size] * WORD_BYTES
-
-
-def _bare(size: int) -> Symbol | None:
-    """Return the count that a size is, None where it is made of it."""
-    if isinstance(size, Symbolic) and len(size.terms) == 1:
-        ((monomial, coefficient),) = size.terms
-        if coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1 and isinstance(monomial[0][0], Symbol):
-            return monomial[0][0]
-    return None
+        """Return where kernels find a size that depends on numbers of kernels, or the number of which they work it out themselves."""
+        return (self._sizes[size] if size in self._sizes else self._words[size]) * WORD_BYTES
 
 
 class _Steps:

@@ -76,6 +76,10 @@ class Dataflow:
         source, index_map = self.source(value)
         return same(source.type.elements, value.type.elements) and index_map.is_identity
 
+    def gives_count(self, giver: Node, node: Node) -> bool:
+        """Whether NODE needs to know a count that GIVER gives."""
+        return giver in self._counts.get(node, ())
+
     def predecessors(self, node: Node) -> Iterator[Node]:
         """Yield the computing nodes that NODE reads from, those that give its counts included."""
         for value in node.operands():
@@ -135,6 +139,8 @@ class Clusters:
         """Whether CLUSTER and the free NODE can run as one: small enough, and no path between them leads through a third kernel."""
         if len(cluster.members) >= MOST_NODES or cluster.operands + len(node.inputs) > MOST_OPERANDS:
             return False
+        if any(self.flow.gives_count(member, node) or self.flow.gives_count(node, member) for member in cluster.members):
+            return False  # a kernel cannot read a number that it gives
         return not self._path(cluster.members, [node], cluster) and not self._path([node], cluster.members, cluster)
 
     def _path(self, begin: list[Node], goal: list[Node], cluster: Cluster) -> bool:

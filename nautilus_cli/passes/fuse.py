@@ -40,6 +40,9 @@ MOST_COPIED = 32
 MOST_TOGETHER = 16
 """Outputs that one kernel copies, each with a load and a store of its own."""
 
+READ_ONCE = frozenset({"compaction"})
+"""Families that load each element once, so that anything pointwise may be evaluated there."""
+
 PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
 
@@ -253,14 +256,14 @@ def _is_copied_from(clusters: Clusters, node: Node) -> bool:
 
 
 def _try_prologue(clusters: Clusters, node: Node) -> None:
-    """Put a cheap pointwise NODE into the anchor that alone reads it."""
+    """Put a pointwise NODE, a cheap one unless each element is asked for once, into the anchor that alone reads it."""
     flow = clusters.flow
     result = next(node.results())
     readers = flow.readers.get(result, [])
-    if not _is_cheap(node) or not readers or _leaves(flow, result):
+    cluster = clusters.of.get(readers[0]) if readers else None
+    if cluster is None or cluster.anchor is None or cluster.kind in ("row", "control", CACHE_WRITE_FAMILY) or _leaves(flow, result):
         return
-    cluster = clusters.of.get(readers[0])
-    if cluster is None or cluster.anchor is None or cluster.kind in ("row", "control", CACHE_WRITE_FAMILY):
+    if not (_is_cheap(node) or (cluster.kind in READ_ONCE and _is_pointwise(node))):
         return
     anchor = cluster.anchor
     traits = operators()[anchor.op].lowering

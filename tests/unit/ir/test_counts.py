@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.counts import ceiling, counts_in, counts_of, counts_of_value
+from nautilus_cli.ir.counts import ceiling, counts_in, counts_of, counts_of_value, linear
 from nautilus_cli.ir.dims import Symbolic, UndecidedError, count, divides, exact_divmod, maximum, minimum, named, same, substitute, symbol
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.indicators import equal
@@ -113,3 +113,13 @@ def test_names_are_made_different() -> None:
     first, second = builder.count("n", 4), builder.count("n", 4)
     assert str(first) == "n" and str(second) == "n'2"
     assert isinstance(builder.graph([]), Graph)
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [(N, (1, 0)), (3 * N + 1, (3, 1)), (4 - M, (-1, 4)), (N * ROWS, None), (N + M, None), (N // 2, None), (ROWS, None), (7, None)],
+    ids=str,
+)
+def test_multiples_of_a_count(value: int, form: tuple[int, int] | None) -> None:
+    found = linear(value)
+    assert (None if found is None else found[1:]) == form

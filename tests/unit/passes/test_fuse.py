@@ -10,9 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nautilus_cli.ir.graph import FusedGraph, Graph, Value
+from nautilus_cli.ir.rewrite import prune
+from nautilus_cli.ir.types import F32, I64, TensorType
+from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.movement import is_transparent
+from nautilus_cli.ops.numbers import number
+from nautilus_cli.ops.places import places
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.fuse import MOST_COPIED
+from nautilus_cli.passes.fuse import MOST_COPIED, fuse
 from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
 
@@ -235,3 +240,25 @@ def test_random_graphs_keep_the_contract(data: st.DataObject) -> None:
             values.append(result)
     leaves = data.draw(st.lists(st.sampled_from(values), min_size=1, max_size=3))
     check(pipeline.run(s.graph([(f"y{i}", v) for i, v in enumerate([*leaves, values[-1]])])))
+
+
+def test_what_is_counted_is_computed_where_it_is_counted() -> None:
+    """Each element is asked for once, however dear it is."""
+    builder = GraphBuilder()
+    x = builder.input("x", TensorType(F32, (50,)))
+    mask = builder.node("Greater", [builder.node("Exp", [x]), builder.constant(np.float32(1))])
+    found = places(builder, mask, "n")
+    (group,) = fuse(prune(builder.graph([("y", found)]))).groups
+    assert [node.op for node in group.nodes] == ["Exp", "Greater", "nautilus::Places"]
+
+
+def test_a_number_is_not_read_where_it_is_given() -> None:
+    """As a scalar among others it would fit into the kernel."""
+    builder = GraphBuilder()
+    x = builder.input("x", TensorType(I64, (50,)))
+    total = builder.node("ReduceSum", [x], keepdims=0)
+    size = builder.count("n", 50)
+    builder.holds(size, total)
+    doubled = builder.node("Mul", [builder.node("Neg", [total]), number(builder, size, I64)])
+    fused = fuse(prune(builder.graph([("y", doubled)])))
+    assert [[node.op for node in group.nodes] for group in fused.groups] == [["ReduceSum", "Neg"], ["Mul"]]

@@ -64,9 +64,9 @@ struct Scalar {
 template <int kSlotNumber, int kMultipleOf>
 using LongScalar = Scalar<kSlotNumber, kMultipleOf, long long>;
 
-// The twin of Scalar for a number that an earlier kernel gave: the argument says where it lies. Kernels that have one begin when all
-// before them have ended, so that it may be read at any time.
-template <int kSlotNumber, int kMultipleOf, class ValueType = int>
+// The twin of Scalar for a number that an earlier kernel gave: the argument says where it lies; it is that times kFactor and plus
+// kOffset. Kernels that have one begin when all before them have ended, so that it may be read at any time.
+template <int kSlotNumber, int kMultipleOf, long long kFactor, long long kOffset, class ValueType = int>
 struct Loaded {
   enum : bool { kIsStatic = false };
   enum : int { kSlot = kSlotNumber, kMultiple = kMultipleOf };
@@ -74,11 +74,11 @@ struct Loaded {
 
   template <class Arguments>
   NAUTILUS_DEVICE static constexpr Value get(const Arguments &arguments) {
-    return static_cast<Value>(device::load_number(reinterpret_cast<const long long *>(arguments.scalars[kSlot])));
+    return static_cast<Value>(device::load_number(reinterpret_cast<const long long *>(arguments.scalars[kSlot])) * kFactor + kOffset);
   }
 };
-template <int kSlotNumber, int kMultipleOf>
-using LongLoaded = Loaded<kSlotNumber, kMultipleOf, long long>;
+template <int kSlotNumber, int kMultipleOf, long long kFactor, long long kOffset>
+using LongLoaded = Loaded<kSlotNumber, kMultipleOf, kFactor, kOffset, long long>;
 
 // A number by which indices are divided: the host has worked out what such a division becomes a product with, as `factor` of
 // nautilus_cli/ir/dims.py says.
