@@ -40,6 +40,8 @@ class Model:
         notes: what else to know.
         missing: what Nautilus lacks to compile it, as its error says; empty where it compiles.
         shapes: static shapes to compile it with, by input name, where its own are dynamic.
+        open: shapes with ranges in them, `LOW..HIGH/DIVISOR@POINT`, for one library that serves many sizes; inputs whose dimensions have
+            the same names follow.
         bindings: contents of inputs to compile it with, by name, where they decide a branch.
         ranges: lowest and highest value of inputs to verify it on, by name.
         graphs: committed graphs, by file name.
@@ -54,6 +56,7 @@ class Model:
     notes: str = ""
     missing: str = ""
     shapes: dict[str, list[int]] = field(default_factory=dict)
+    open: dict[str, list[int | str]] = field(default_factory=dict)
     bindings: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
     graphs: tuple[PackedGraph, ...] = ()

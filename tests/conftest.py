@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write golden files anew instead of comparing with them")
     parser.addoption("--exports", action="store_true", help="compile every network of models/exports, not a third of them")
-    parser.addoption("--graphs", type=int, default=60, metavar="N", help="how many random graphs tests/e2e/test_random_graphs.py compiles")
+    parser.addoption("--graphs", type=int, default=60, metavar="N", help="how many random graphs tests/e2e compile")
     parser.addoption("--seed", type=int, default=0, metavar="S", help="the first of their seeds")
 
 

@@ -386,14 +386,16 @@ def _split(axis: Axis, digits: Digits, places: tuple[int, ...]) -> list[Axis] | 
     if not inside:
         return [axis]  # a stride that moves several inner digits at once: the shares decide
     d = inside[0]
+    if lower(places[d]) < 1:
+        return None
     share = magnitude // places[d]
     span = digits[d].extent
     if upper(share * (axis.stop - axis.begin - 1) - span) < 0:
         return [axis]
-    if axis.is_guarded or d == 0 or not divides(share, span):
+    if axis.is_guarded or d == 0 or lower(share) < 1 or not divides(share, span):
         return None
     fine = span // share
-    if not divides(fine, axis.extent):
+    if lower(fine) < 1 or not divides(fine, axis.extent):
         return None
     coarse = Axis(axis.extent // fine, axis.stride * fine)
     rest = _split(coarse, digits, places)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from nautilus_cli.ir.dims import maximum, minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
@@ -105,7 +106,7 @@ class GatherFamily:
         """Return blocks of rows along x and parts of a row along y; a thread takes up to four vectors of a part."""
         rows_block = schedule.threads // schedule.column_threads
         parts = -(-problem.columns // (schedule.column_threads * schedule.vector * _VECTORS_A_THREAD))
-        return Geometry(grid=(-(-problem.rows // rows_block), max(1, min(parts, _MOST_GRID_Y)), 1), threads=schedule.threads)
+        return Geometry(grid=(-(-problem.rows // rows_block), maximum(1, minimum(parts, _MOST_GRID_Y)), 1), threads=schedule.threads)
 
 
 FAMILY = GatherFamily()

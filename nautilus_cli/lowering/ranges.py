@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from itertools import islice
+from itertools import islice, product
 from math import isqrt
 from typing import Any
 
@@ -44,6 +44,9 @@ NO_POINTS: Mapping[str, tuple[int, ...]] = {}
 
 _MOST_TRIED = 4096
 """Schedules of the search space that are tried where no chosen one is legal."""
+
+_MOST_COMBINED = 125
+"""Combinations of sizes whose schedules are tried before that."""
 
 
 def dimensions(value: object) -> tuple[Symbol, ...]:
@@ -97,7 +100,15 @@ class RangedChoice:
         yield self._choose(family, largest, target)
         yield self._choose(family, _settled(problem, {d.name: d.high for d in dims}), target)
         yield self._choose(family, _settled(problem, {d.name: d.low for d in dims}), target)
+        for sizes in islice(product(*(_several(d) for d in dims)), _MOST_COMBINED):  # n + 1 is even where n is a prime
+            yield self._choose(family, _settled(problem, {d.name: size for d, size in zip(dims, sizes, strict=True)}), target)
         yield from islice(family.schedules(largest, target), _MOST_TRIED)
+
+
+def _several(dim: Symbol) -> tuple[int, ...]:
+    """Return sizes that differ in what divides them and their neighbours."""
+    found = (representative(dim), dim.high, dim.high - dim.divisor, dim.high - 2 * dim.divisor, dim.low)
+    return tuple(dict.fromkeys(size for size in found if size >= dim.low))
 
 
 def _settled(problem: Any, sizes: Mapping[str, int]) -> Any:

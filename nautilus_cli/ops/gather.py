@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic, lower
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL, INDICES
@@ -22,7 +23,7 @@ class GatherAttrs:
 
 @dataclass(frozen=True, slots=True)
 class Progression:
-    """Indices start, start + step, ... of which there are `count`."""
+    """Indices start, start + step, ... of which there are `count`; from behind where `start` is negative."""
 
     start: int
     step: int
@@ -32,18 +33,26 @@ class Progression:
 def as_slice(indices: np.ndarray, size: int) -> Progression | None:
     """Return the arithmetic progression that constant INDICES form along a dimension of SIZE, or None where they form none.
 
-    A gather along one is a Slice (and a Reshape where the indices are a scalar or have several dimensions).
+    A gather along one is a Slice (and a Reshape where the indices are a scalar or have several dimensions). Where the size is open, it is
+    one if every size has these indices.
 
     Raises:
         ModelError: an index is out of range.
     """
-    flat = checked_indices(indices, size).reshape(-1)
-    if flat.size == 0:
+    flat = _open_indices(indices.reshape(-1), lower(size)) if is_symbolic(size) else checked_indices(indices, size).reshape(-1)
+    if flat is None or flat.size == 0:
         return None
     step = int(flat[1] - flat[0]) if flat.size > 1 else 1
     if step == 0 or (np.diff(flat) != step).any():
         return None
     return Progression(int(flat[0]), step, flat.size)
+
+
+def _open_indices(flat: np.ndarray, least: int) -> np.ndarray | None:
+    """Return indices of a dimension of at least LEAST as they are, where they all count from one side and, from behind, forward."""
+    if flat.size == 0 or flat.min() < -least or flat.max() >= least or flat.min() < 0 <= flat.max():
+        return None
+    return None if flat.min() < 0 and flat[-1] < flat[0] else flat
 
 
 def checked_indices(indices: np.ndarray, size: int) -> np.ndarray:

@@ -29,7 +29,11 @@ class GatherToSlice:
         assert progression is not None and data is not None
         axis = node.attrs.axis % len(data.type.shape)  # type: ignore[attr-defined]
         end = progression.start + progression.step * progression.count
-        bounds = [progression.start, end if end >= 0 else np.iinfo(np.int64).min, axis, progression.step]
+        if progression.start < 0:  # from behind, and forward
+            end = end if end < 0 else np.iinfo(np.int64).max
+        elif end < 0:
+            end = np.iinfo(np.int64).min
+        bounds = [progression.start, end, axis, progression.step]
         starts, ends, axes, steps = (emit.constant(np.array([number], np.int64)) for number in bounds)
         sliced = emit.node("Slice", (data, starts, ends, axes, steps))
         shape = emit.sizes(next(node.results()).type.static)

@@ -21,6 +21,7 @@ from nautilus_cli.lowering.stacking import stack
 from nautilus_cli.targets import registry
 
 N, M = symbol("n", 1, 64), symbol("m", 1, 512)
+SHORT, FEW = symbol("short", 0, 4), symbol("few", 2, 4)
 
 
 def chosen(family, problem, target):
@@ -37,6 +38,7 @@ def chosen(family, problem, target):
         ("gemm", Gemm(batch=1, m=N * M, n=768, k=768, a_k_last=True, b_k_last=True, accumulate=F32)),
         ("gemm", Gemm(batch=N * 12, m=M, n=M, k=64, a_k_last=True, b_k_last=True, accumulate=F32)),
         ("gemm", Gemm(batch=N * 12, m=M, n=64, k=M, a_k_last=True, b_k_last=False, accumulate=F32)),
+        ("gemm", Gemm(batch=1, m=SHORT + 2, n=SHORT + 2, k=FEW + 1, a_k_last=True, b_k_last=True, accumulate=F32)),
     ],
 )
 def test_the_schedule_of_a_range_is_legal_at_every_size(name: str, problem: object, target: str) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import symbol
 from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.ops.gather import Progression, as_slice
 from nautilus_cli.ops.registry import operators
@@ -99,3 +100,20 @@ def test_refusals(name: str, types: list[TensorType], attrs: dict[str, Any], mes
     operator = operators()[name]
     with pytest.raises(ModelError, match=message):
         operator.infer(Inference(operator.attributes(**attrs), tuple(types), (None,) * len(types), 1))
+
+
+@pytest.mark.parametrize(
+    ("indices", "found"),
+    [
+        ([0, 1, 2], Progression(0, 1, 3)),
+        ([2, 1, 0], Progression(2, -1, 3)),
+        ([-1], Progression(-1, 1, 1)),
+        ([-3, -1], Progression(-3, 2, 2)),
+        ([-1, -2], None),
+        ([-1, 0], None),
+        ([0, 3], None),
+        ([-4], None),
+    ],
+)
+def test_a_slice_of_an_open_dimension_is_one_at_every_size(indices: list[int], found: Progression | None) -> None:
+    assert as_slice(np.array(indices), symbol("n", 3, 9)) == found

@@ -1,0 +1,127 @@
+"""One library for many sizes: packages' models with open dimensions, each compiled once and held against onnxruntime at five sizes.
+
+The sizes are the smallest, the largest, those that kernels were chosen for, and two that share few divisors with anything. A JSON line for
+each size, then a table.
+
+Usage: python -m tests.bench.open_sizes [--target emulated] [--out FILE] [NAME ...]     fetched models only: python models/fetch.py --all
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from models import catalogue, fetch
+from nautilus_cli import driver, load
+from nautilus_cli.cli.options import dimension
+from nautilus_cli.driver.origin import open_shapes
+from nautilus_cli.errors import NautilusError
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.ir.ranges import DimRange, Size
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def ranges(model: catalogue.Model) -> dict[str, tuple[Size, ...]]:
+    """Return the shapes with ranges that a model's description gives."""
+    return {name: tuple(dim if isinstance(dim, int) else _range(dim) for dim in shape) for name, shape in model.open.items()}
+
+
+def _range(text: str) -> DimRange:
+    return dimension(f"dim={text}")[1]
+
+
+def _prime(dim: Symbol, number: int) -> int:
+    """Return a size whose quotient by the divisor is a prime: the NUMBERth from the middle down; the smallest where there are fewer."""
+    quotients = range((dim.low + 2 * dim.high) // 3 // dim.divisor, 0, -1)
+    primes = [q for q in quotients if q > 1 and all(q % d for d in range(2, q)) and q * dim.divisor >= dim.low]
+    return primes[number] * dim.divisor if number < len(primes) else dim.low
+
+
+def sampled(library: Path, given: Mapping[str, tuple[Size, ...]]) -> Iterator[tuple[str, Shapes]]:
+    """Yield the shapes of the inputs at five sizes, with what they are."""
+    with load(library, place="emulated") as loaded:
+        shapes = open_shapes(loaded)
+        dims = [Symbol(d.name, d.low, d.high, d.divisor) for d in loaded.dimensions]
+    points: dict[str, int] = {}
+    for name, shape in given.items():
+        for dim, size in zip(shapes[name], shape, strict=True):
+            if isinstance(size, DimRange):
+                points[str(dim)] = (*size.points, size.high)[0]
+    kinds = {
+        "smallest": {d.name: d.low for d in dims},
+        "largest": {d.name: d.high for d in dims},
+        "points": {d.name: points.get(d.name, d.high) for d in dims},
+        "primes": {d.name: _prime(d, 0) for d in dims},
+        "smaller primes": {d.name: _prime(d, 1) for d in dims},
+    }
+    for what, sizes in kinds.items():
+        yield what, {name: bind(shape, sizes) for name, shape in shapes.items()}
+
+
+def rows(model: catalogue.Model, target: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """Compile a model once, and yield what is found at each size."""
+    path, library, given = fetch.kept(model.name), folder / f"lib{model.name}.so", ranges(model)
+    assert path is not None
+    begin = time.perf_counter()
+    compiled = driver.compile(
+        driver.CompileOptions(model=path, output=library, target=target, shapes=given, bindings=model.bindings, verify=False)  # fmt: skip
+    )
+    seconds = round(time.perf_counter() - begin, 1)
+    values = {name: (low, high) for name, (low, high) in model.ranges.items()}
+    for what, shapes in sampled(library, given):
+        options = driver.VerifyOptions(model=path, library=library, ranges=values, shapes=shapes)
+        found = driver.verify(options).comparisons
+        yield {
+            "model": model.name,
+            "sizes": what,
+            "shapes": {name: list(shape) for name, shape in shapes.items() if name in given},
+            "max_abs": max(c.max_abs for c in found.values()),
+            "match": all(c.is_match for c in found.values()),
+            "kernels": compiled.targets[0].kernels,
+            "compile_s": seconds,
+        }
+    library.unlink()
+
+
+def main() -> int:
+    """Run; exit code 1 where a model failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--target", default="emulated")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    known = {name: model for name, model in catalogue.catalogue().items() if model.open and fetch.kept(name) is not None}
+    found: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.names or known:
+            try:
+                for row in rows(known[name], options.target, Path(folder)):
+                    found.append(row)
+                    print(json.dumps(row), flush=True)
+            except NautilusError as error:
+                found.append({"model": name, "match": False, "error": str(error)})
+                print(json.dumps(found[-1]), flush=True)
+            except Exception:
+                found.append({"model": name, "match": False, "error": traceback.format_exc()})
+                print(found[-1]["error"], flush=True)
+            if options.out:
+                options.out.write_text("".join(f"{json.dumps(row)}\n" for row in found))
+    width = max(len(row["model"]) for row in found)
+    for name in dict.fromkeys(row["model"] for row in found):
+        mine = [row for row in found if row["model"] == name]
+        shown = ", ".join(f"{row['sizes']} {row['max_abs']:.1e}{'' if row['match'] else ' WRONG'}" for row in mine if "sizes" in row)
+        print(f"{name:<{width}}  {shown}{''.join(' FAILED: ' + row['error'].splitlines()[-1] for row in mine if 'error' in row)}")
+    return int(not all(row["match"] for row in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
