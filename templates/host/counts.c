@@ -31,6 +31,8 @@ int counts_give(const nautilus_model *model, size_t port) {
 nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) {
   if (context->count_words == 0)
     return NAUTILUS_OK;
+  if (context->count_words > context->shapes.arena_bytes / sizeof *context->counts)
+    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: what the model counts lies outside its workspace");
   TRY_DRIVER(&context->model->place.driver,
              cuMemcpyDtoHAsync(context->counts, context->workspace, context->count_words * sizeof *context->counts, stream),
              "reading what the model counted");
