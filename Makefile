@@ -2,7 +2,7 @@
 # An environment of your own is used instead with PYTHON=, for example `make test PYTHON=python3`.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint unit conformance gpu-test clean
+.PHONY: help demo test lint unit conformance open-sizes gpu-test clean
 
 ifdef PYTHON
 ready :=
@@ -20,6 +20,7 @@ help:
 	@echo "make lint         style, types, import rules"
 	@echo "make unit         the tests without the lint; ARGS= are pytest's"
 	@echo "make conformance  the cases of onnx.backend.test, counted by suite and by operator; ARGS= are those of tests.conformance"
+	@echo "make open-sizes   packages' models with open dimensions, one library each, at five sizes; ARGS= are those of tests.bench.open_sizes"
 	@echo "make gpu-test     the tests that need a GPU"
 
 .venv/.installed: pyproject.toml
@@ -45,6 +46,9 @@ unit: $(ready)
 
 conformance: $(ready)
 	$(PYTHON) -m tests.conformance $(ARGS)
+
+open-sizes: $(ready)
+	$(PYTHON) -m tests.bench.open_sizes $(ARGS)
 
 gpu-test: $(ready)
 	$(PYTHON) -m pytest -q -rs tests/gpu $(ARGS)

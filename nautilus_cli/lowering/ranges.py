@@ -100,8 +100,8 @@ class RangedChoice:
         yield self._choose(family, largest, target)
         yield self._choose(family, _settled(problem, {d.name: d.high for d in dims}), target)
         yield self._choose(family, _settled(problem, {d.name: d.low for d in dims}), target)
-        for sizes in islice(product(*(_several(d) for d in dims)), _MOST_COMBINED):  # n + 1 is even where n is a prime
-            yield self._choose(family, _settled(problem, {d.name: size for d, size in zip(dims, sizes, strict=True)}), target)
+        for some in islice(product(*(_several(d) for d in dims)), _MOST_COMBINED):  # n + 1 is even where n is a prime
+            yield self._choose(family, _settled(problem, {d.name: size for d, size in zip(dims, some, strict=True)}), target)
         yield from islice(family.schedules(largest, target), _MOST_TRIED)
 
 

@@ -72,14 +72,12 @@ def rows(model: catalogue.Model, target: str, folder: Path) -> Iterator[dict[str
     path, library, given = fetch.kept(model.name), folder / f"lib{model.name}.so", ranges(model)
     assert path is not None
     begin = time.perf_counter()
-    compiled = driver.compile(
-        driver.CompileOptions(model=path, output=library, target=target, shapes=given, bindings=model.bindings, verify=False)  # fmt: skip
-    )
+    options = driver.CompileOptions(model=path, output=library, target=target, shapes=given, bindings=model.bindings, verify=False)
+    compiled = driver.compile(options)
     seconds = round(time.perf_counter() - begin, 1)
     values = {name: (low, high) for name, (low, high) in model.ranges.items()}
     for what, shapes in sampled(library, given):
-        options = driver.VerifyOptions(model=path, library=library, ranges=values, shapes=shapes)
-        found = driver.verify(options).comparisons
+        found = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=values, shapes=shapes)).comparisons
         yield {
             "model": model.name,
             "sizes": what,

@@ -115,12 +115,10 @@ class OpenGraph:
 def build(inputs: tuple[Input, ...], steps: tuple[Step, ...], outputs: tuple[int, ...], sizes: Mapping[str, int]) -> Graph:
     """Return a graph whose dimensions are SIZES: numbers, or symbols."""
     builder = GraphBuilder()
-    values = [
-        builder.input(
-            f"x{number}", TensorType(F32 if one.indices is None else I64, tuple(sizes[d] if isinstance(d, str) else d for d in one.shape))
-        )
-        for number, one in enumerate(inputs)
-    ]
+    values = []
+    for number, one in enumerate(inputs):
+        shape = tuple(sizes[dim] if isinstance(dim, str) else dim for dim in one.shape)
+        values.append(builder.input(f"x{number}", TensorType(F32 if one.indices is None else I64, shape)))
     for number, step in enumerate(steps):
         builder.origin = (f"n{number}",)
         values.append(step(builder, values))

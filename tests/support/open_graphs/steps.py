@@ -327,12 +327,12 @@ def split(d: Drawing) -> None:
         return
     axis, number = d.random.choice(known), d.random.randrange(2)
     first = d.random.randint(1, shape[axis] - 1)
-    d.append(
-        lambda b, v: b.results(
-            "Split", (v[at], ints(b, first, shape[axis] - first)), 2, b.attributes(b.operator("Split"), None, {"axis": axis})
-        )[number],
-        d.greatest[at],
-    )
+
+    def step(b: GraphBuilder, v: list[Value]) -> Value:
+        attrs = b.attributes(b.operator("Split"), None, {"axis": axis})
+        return b.results("Split", (v[at], ints(b, first, shape[axis] - first)), 2, attrs)[number]
+
+    d.append(step, d.greatest[at])
 
 
 _F32 = 1
