@@ -26,7 +26,8 @@ def steps_text(steps: Sequence[Mapping[str, Any]], indent: str = "") -> Iterator
             case "refuse":
                 yield f"{indent}error: {step['message']}"
             case "if":
-                yield f"{indent}if {step['node']}: the host waits for its condition"
+                known = step["condition"][0] == "integer"
+                yield f"{indent}if {step['node']}: the host {'knows' if known else 'waits for'} its condition"
                 for branch in ("then", "else"):
                     yield f"{indent}  {branch}:"
                     yield from steps_text(step[branch], f"{indent}    ")
@@ -42,7 +43,11 @@ def _loop(step: Mapping[str, Any]) -> str:
     waits = ["before it begins"] if (trips is not None and not known) or step["start"] is not None else []
     waits += ["after each iteration"] if step["condition"] is not None else []
     count = f"{trips[2]} iterations{' at most' if step['condition'] is not None else ''}" if known else f"at most {step['most']} iterations"
-    return f"{count}, {len(step['carries'])} states; the host waits {' and '.join(waits) or 'for nothing'}"
+    return f"{count}, {_counted(len(step['carries']), 'state')}; the host waits {' and '.join(waits) or 'for nothing'}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -11,18 +11,20 @@ from nautilus_cli.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BranchAttrs:
-    """A branch. Operands are the condition, then the inputs of both graphs.
+    """A branch. Operands are the condition (left out where it is known before a run), then the inputs of both graphs.
 
     Attributes:
         then_branch: gives the results where the condition holds.
         else_branch: gives them where it does not.
         types: of the results. A branch may fill the beginning of a vector only.
+        condition: 1 or 0, where that is an expression of what is known before a run; None where an operand says it.
         refusals: why a branch cannot be taken; empty for one that can. Of one that cannot, nothing is known, and its graph is empty.
     """
 
     then_branch: Graph
     else_branch: Graph
     types: tuple[TensorType, ...]
+    condition: int | None = None
     refusals: tuple[str, str] = ("", "")
 
 

@@ -132,7 +132,9 @@ class Walk:
         node, begin = group.anchor, self.count
         assert node is not None
         assert isinstance(node.attrs, BranchAttrs)
-        condition, *operands = node.operands()
+        condition, *rest = node.inputs
+        operands = [value for value in rest if value is not None]
+        known = node.attrs.condition
         results = _results(node.outputs, node.attrs.types)
         branches: list[list[Unplaced]] = []
         for body, refusal in zip(group.bodies, node.attrs.refusals, strict=True):
@@ -148,7 +150,8 @@ class Walk:
 
         def choice(word: WordOf) -> Step:
             yes, no = (tuple(step(word) for step in branch) for branch in branches)
-            return Choice(condition=word(condition, 0), branches=(yes, no), name=name)
+            place = Word(kind="integer", value=0 if known is None else known) if condition is None else word(condition, 0)
+            return Choice(condition=place, branches=(yes, no), name=name)
 
         return [choice]
 

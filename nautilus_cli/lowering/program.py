@@ -90,7 +90,7 @@ class Choice:
     """One of two branches.
 
     Attributes:
-        condition: where it lies, a byte.
+        condition: where it lies, a byte, or the integer that it is.
         branches: where it holds, and where not.
         name: the ONNX node.
     """

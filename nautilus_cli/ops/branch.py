@@ -57,14 +57,14 @@ def taken(attrs: BranchAttrs, arrays: Sequence[np.ndarray | None], run: Run) -> 
     Raises:
         ModelError: that branch cannot be taken.
     """
-    condition, *operands = arrays
-    assert condition is not None
+    given, *operands = arrays
+    holds = bool(given.item()) if given is not None else attrs.condition == 1
     count = len(attrs.then_branch.inputs)
-    graph, given = (attrs.then_branch, operands[:count]) if condition.item() else (attrs.else_branch, operands[count:])
-    refusal = attrs.refusals[0 if condition.item() else 1]
+    graph, read = (attrs.then_branch, operands[:count]) if holds else (attrs.else_branch, operands[count:])
+    refusal = attrs.refusals[0 if holds else 1]
     if refusal:
         raise ModelError(refusal)
-    found = run(graph, given)
+    found = run(graph, read)
     return tuple(
         array if array.shape == type_.shape else _filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)
     )

@@ -179,7 +179,7 @@ struct payload_step {
   uint32_t name; /* string: the node, where it is an If or a Loop; what there is to say, where a run that gets here is refused */
   uint32_t first, count; /* launches, counted from the variant's first */
   uint32_t held[2];      /* steps behind this one that it holds: of the two branches of an If; of the body of a Loop, and 0 */
-  /* A copy: where to, where from, how many bytes. An If: where its condition lies, a byte. A Loop: how many iterations there are, an integer
+  /* A copy: where to, where from, how many bytes. An If: its condition, or where that lies, a byte. A Loop: how many iterations there are, an integer
    * or where one of 8 bytes lies; where the condition lies that is read before the first iteration; where that which each gives. */
   uint32_t words[3];
   uint32_t carry_first, carry_count;     /* of a Loop */

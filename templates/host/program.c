@@ -48,7 +48,10 @@ static nautilus_status run(nautilus_context *context, cu_stream stream, const st
 
 static nautilus_status choose(nautilus_context *context, cu_stream stream, const struct payload_step *step) {
   int64_t condition;
-  TRY(read_back(context, stream, step->words[0], 1, &condition));
+  if (context->model->payload.words[step->words[0]].kind == WORD_INTEGER)
+    condition = (int64_t)context_word(context, step->words[0]);
+  else
+    TRY(read_back(context, stream, step->words[0], 1, &condition));
   return condition != 0 ? run(context, stream, step + 1, step->held[0]) : run(context, stream, step + 1 + step->held[0], step->held[1]);
 }
 

@@ -160,6 +160,21 @@ def test_a_loop_in_a_branch_for_every_batch(tmp_path: Path) -> None:
     compiled.hold(*({"x": drawn(b, 16), "w": w, "c": np.bool_(c), "k": np.int64(k)} for b, c, k in cases))
 
 
+LONG_OR_SHORT = """g (float[B,16] x, float[16,16] w) => (float[B,16] y) {
+    zero = Constant <value_int = 0> () four = Constant <value_int = 4> ()
+    s = Shape(x) b = Gather(s, zero) is_long = Greater(b, four)
+    y = If (is_long) <
+        then_branch = dense () => (float[B,16] p) { m = MatMul(x, w) p = Tanh(m) },
+        else_branch = weigh () => (float[B,16] q) { q = Softmax <axis = 1> (x) }> }"""
+
+
+def test_a_branch_by_a_size_needs_no_waiting(tmp_path: Path) -> None:
+    compiled = Compiled(LONG_OR_SHORT, tmp_path, B=DimRange(1, 32))
+    (choice,) = compiled.manifest["steps"]
+    assert choice["condition"] == ["integer", 0, "[B - 4 > 0]"]
+    compiled.hold(*({"x": drawn(b, 16), "w": drawn(16, 16, scale=0.3)} for b in (1, 4, 5, 32)))
+
+
 SWAPPED = """g (float[4] a, float[4] b, int64 k) => (float[4] y, float[4] z) {
     y, z = Loop (k, , a, b) <body = fibonacci (int64 i, bool c, float[4] u, float[4] v) => (bool c2, float[4] v, float[4] s) {
         c2 = Identity(c) s = Add(u, v) }> }"""

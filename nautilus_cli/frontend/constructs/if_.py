@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,9 +11,10 @@ from nautilus_cli.frontend.constructs.held import closed, given_by_a_kernel, hel
 from nautilus_cli.frontend.constructs.selection import as_flag, described, guard, select
 from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.ir.control import BranchAttrs
-from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.counts import ceiling, counts_in
 from nautilus_cli.ir.dims import maximum, same
 from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.indicators import at_most, equal, less
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.beginning import OPERATOR as BEGINNING
 from nautilus_cli.ops.beginning import BeginningAttrs
@@ -33,6 +34,14 @@ CHEAP_ELEMENTS = 1 << 16
 """Of each tensor that such branches compute."""
 
 GATHERS = frozenset({"Gather", "GatherElements", "GatherND"})
+
+COMPARISONS: Mapping[str, Callable[[int, int], int]] = {
+    "Equal": equal,
+    "Greater": lambda left, right: less(right, left),
+    "GreaterOrEqual": lambda left, right: at_most(right, left),
+    "Less": less,
+    "LessOrEqual": at_most,
+}
 
 BRANCHES = ("then_branch", "else_branch")
 
@@ -80,13 +89,36 @@ def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity 
     if differing:
         graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(imported, tensors, strict=True)]
     (yes, outside), (no, other) = graphs
-    attrs = BranchAttrs(then_branch=yes, else_branch=no, types=tuple(types))
+    operand, known = _condition(call, condition)
+    attrs = BranchAttrs(then_branch=yes, else_branch=no, types=tuple(types), condition=known)
     names = [None if number in differing else call.tensor_name(number) for number in range(count)]
-    found = held(call, "nautilus::If", [condition, *outside, *other], attrs, [*names, *(None for _ in types[count:])])
+    found = held(call, "nautilus::If", [operand, *outside, *other], attrs, [*names, *(None for _ in types[count:])])
     given = iter(found[count:])
     for number, shape in sizes.items():
         found[number] = _shaped(call, number, found[number], pairs[number][0], shape, given)
     return found[:count]
+
+
+def _condition(call: Occurrence, condition: Value) -> tuple[Value | None, int | None]:
+    """Return a condition as an operand, or as an expression of what the host knows before a run: it need not wait then."""
+    known = _known(call.builder, condition)
+    return (condition, None) if known is None or counts_in(known) else (None, known)
+
+
+def _known(builder: GraphBuilder, flag: Value) -> int | None:
+    """Return 1 or 0 as an expression, where FLAG is a comparison of sizes that are known as expressions; None where it is not."""
+    node = next((node for node in reversed(builder.nodes) if flag in node.outputs), None)
+    operands = () if node is None else tuple(node.operands())
+    if node is not None and node.op in ("Not", "Reshape", "Squeeze") and flag.type.elements == 1:
+        inner = _known(builder, operands[0])
+        return inner if inner is None or node.op != "Not" else 1 - inner
+    if node is None or node.op not in COMPARISONS or len(operands) != 2:
+        return None
+    sizes = [value.constant if value.constant is not None else builder.sizes_in(value) for value in operands]
+    if any(array is None or array.size != 1 or array.dtype.kind not in "iuO" for array in sizes):
+        return None
+    left, right = (array.item() for array in sizes if array is not None)
+    return COMPARISONS[node.op](left, right)
 
 
 Imported = tuple[GraphBuilder, Sequence[Entity]]
@@ -122,8 +154,9 @@ def _only(call: Occurrence, condition: Value, branches: Sequence[Imported | Oper
         graphs.append(graph)
         refusals.append("")
         types, read = tuple(value.type for _, value in graph.outputs), outside
-    attrs = BranchAttrs(then_branch=graphs[0], else_branch=graphs[1], types=types, refusals=(refusals[0], refusals[1]))
-    return held(call, "nautilus::If", [condition, *read], attrs, [call.tensor_name(number) for number in range(len(types))])
+    operand, known = _condition(call, condition)
+    attrs = BranchAttrs(then_branch=graphs[0], else_branch=graphs[1], types=types, condition=known, refusals=(refusals[0], refusals[1]))
+    return held(call, "nautilus::If", [operand, *read], attrs, [call.tensor_name(number) for number in range(len(types))])
 
 
 def _named(values: Sequence[Value]) -> list[tuple[str, Value]]:

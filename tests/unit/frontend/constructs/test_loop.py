@@ -81,7 +81,7 @@ def test_a_state_that_counts_ends_it() -> None:
     """As Keras writes its recurrent layers: a state that begins as a constant, and a condition that reads nothing else."""
     text = """g (float[3] x) => (float[3] y, float[k,3] z) {
         zero = Constant <value_int: int = 0> () step = Constant <value_int: int = 2> () end = Constant <value_int: int = 7> ()
-        y, last, z = Loop (, , x, zero) <body: graph = b (int64 i, bool c, float[3] a, int64 t) => (bool c2, float[3] b, int64 t2, float[3] s)
+        y, last, z = Loop (, , x, zero) <body = b (int64 i, bool c, float[3] a, int64 t) => (bool c2, float[3] b, int64 t2, float[3] s)
             { t2 = Add(t, step) c2 = Less(t2, end) b = Add(a, x) s = Neg(b) }> }"""
     loaded = hold(text, {"x": X}, by_reference=False)
     assert dict(loaded.graph.outputs)["z"].type.shape == (4, 3)
