@@ -44,7 +44,9 @@ _CYCLES_PER_READ = 1.2
 _OVERLAP = 0.5
 _COPIED_OVERLAP = 0.05  # of copies, which go between multiply-adds
 _INSTRUCTIONS_PER_COPY = 4
+_INSTRUCTIONS_PER_CHECKED_COPY = 5  # of tiles that may run over the edge
 _CYCLES_PER_COPY = 4  # of the memory pipe
+_TIGHT = 1.15
 _LINE_BYTES = 128
 _LINE_LANES = 8
 
@@ -275,9 +277,16 @@ def choose(problem: Product, target: Target) -> Schedule:
     if target.is_emulated:
         ranked = sorted(_emulated_candidates(problem), key=lambda s: emulated_ns(problem, s))
     else:
-        ranked = sorted((*_gpu_candidates(problem), *_copying_candidates(problem)), key=lambda s: gpu_us(problem, s, target))
+        candidates = (*_gpu_candidates(problem), *_copying_candidates(problem))
+        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target) * _tightness(problem, s, target))
     small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=1, stages=1)  # legal everywhere
     return next((s for s in ranked if not violations(problem, s, target)), with_vectors(problem, small))
+
+
+def _tightness(problem: Product, schedule: Schedule, target: Target) -> float:
+    """Return a factor of the time above 1 where the compiler has fewer registers than it would take, and may spill."""
+    each = target.registers_multiprocessor // (max(schedule.threads, WARP_THREADS) * schedule.blocks)
+    return _TIGHT if registers(problem, schedule) > min(_MOST_REGISTERS, each) else 1.0
 
 
 _LARGE_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 4))
@@ -320,7 +329,7 @@ def _gpu_candidates(problem: Product) -> Iterator[Schedule]:
 
 
 def _copying_candidates(problem: Product) -> Iterator[Schedule]:
-    """Yield schedules that copy past registers: of whole tiles, whose steps are all unrolled, so that copies go between them."""
+    """Yield schedules that copy past registers, of tiles whose steps are all unrolled, so that copies go between them."""
     if not problem.is_straight:
         return
     for thread_m, thread_n in _COPYING_THREAD_TILES:
@@ -329,7 +338,12 @@ def _copying_candidates(problem: Product) -> Iterator[Schedule]:
             for threads_m in _powers(4, group // 4):
                 tile_m, tile_n = thread_m * threads_m, thread_n * group // threads_m
                 tile_k = _UNROLLED_SUMS // (thread_m * thread_n) * slices_k
-                if problem.m % tile_m or problem.n % tile_n or problem.k % tile_k or max(tile_m, tile_n) > 2 * min(tile_m, tile_n):
+                if (
+                    tile_m >= 2 * problem.m
+                    or tile_n >= 2 * problem.n
+                    or tile_k >= 2 * problem.k
+                    or max(tile_m, tile_n) > 2 * min(tile_m, tile_n)
+                ):
                     continue
                 blocks = max(1, 256 // threads) if slices_k == 1 else 1
                 found = _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, _TRANSACTION_BYTES // problem.sum_bytes)
@@ -387,7 +401,8 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     moved = warps * steps_slice * _wavefronts(s) * words * _CYCLES_PER_READ
     if s.stages > 2:
         copies = sum(s.tile_k * outer / (1 if last else 4) for outer, last in ((s.tile_m, problem.a_k_last), (s.tile_n, problem.b_k_last)))
-        issue_loads = copies * _INSTRUCTIONS_PER_COPY / WARP_THREADS / _SCHEDULERS
+        is_whole = not (problem.m % s.tile_m or problem.n % s.tile_n or problem.k % s.tile_k)
+        issue_loads = copies * (_INSTRUCTIONS_PER_COPY if is_whole else _INSTRUCTIONS_PER_CHECKED_COPY) / WARP_THREADS / _SCHEDULERS
         moved += copies / WARP_THREADS * _CYCLES_PER_COPY
     else:
         issue_loads = vectors * _INSTRUCTIONS_PER_VECTOR / WARP_THREADS / _SCHEDULERS
@@ -419,8 +434,8 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     resident = _resident_blocks(problem, s, target)
     full, rest = divmod(grid(problem, s)[0] * problem.batch, target.multiprocessors * resident)
     cycles = _START_CYCLES + full * round_cycles(resident)
-    if rest:
-        cycles += round_cycles(ceil(rest / target.multiprocessors))
+    if rest:  # after a round, blocks go where several places become free at once
+        cycles += round_cycles(resident if full else ceil(rest / target.multiprocessors))
     a_bytes = problem.batch * problem.m * problem.k * problem.a_bytes
     b_bytes = problem.batch * problem.n * problem.k * problem.b_bytes
     return max(cycles / _CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)

@@ -149,10 +149,8 @@ def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> 
     items = s.thread_n if problem.b_k_last else 1
     held = s.loads * items * max(1, s.vector_b * problem.b_bytes // 4)
     if s.tensor_cores:
-        sums, in_use = s.thread_n * s.tile_m // 4, s.thread_n * 4 + s.tile_m // 2
-    else:
-        sums, in_use = s.thread_n * s.tile_m, items * s.vector_b
-    return sums + held + in_use + (24 if fewest else 40)
+        return s.thread_n * s.tile_m // 4 + (3 * held // 2 + 40 if fewest else 2 * held + 48)
+    return s.thread_n * s.tile_m + held + max(8, s.vector_b) * items + (24 if fewest else 40)
 
 
 def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
@@ -210,7 +208,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
     if smem_bytes(s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
+    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
     if not target.is_emulated and registers(problem, s, fewest=True) > available:
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:

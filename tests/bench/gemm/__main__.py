@@ -3,6 +3,7 @@
 Usage:
     python -m tests.bench.gemm build FILE [SET ...]     compile the jobs of some sets for sm_90a; needs no GPU
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
+    python -m tests.bench.gemm chart OUT.json SVG       draw what a run of `ladder` measured; needs matplotlib
     python -m tests.bench.gemm plot OUT.json CHART      draw them beside cuBLAS, as .svg or .png; needs matplotlib
     python -m tests.bench.gemm ladder OUT.json CHART    draw what the set `ladder` has measured
 
@@ -21,6 +22,7 @@ from typing import Any
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from tests.bench.gemm import jobs as catalogue
+from tests.bench.gemm import ladder
 from tests.bench.gemm.sets import SETS
 
 
@@ -30,6 +32,8 @@ def build(path: Path, names: list[str], workers: int = 2) -> int:
     jobs, refused = catalogue.compile_jobs(wanted, target("sm_90a"), Cache.default(), workers=workers)
     for line in refused:
         print(line)
+    if "ladder" in names:
+        jobs.insert(0, ladder.naive(target("sm_90a"), Cache.default()))
     catalogue.save(jobs, path)
     print(f"{len(jobs)} jobs, {path.stat().st_size >> 10} KiB")
     return 0
@@ -51,7 +55,9 @@ def run(path: Path, out: Path) -> int:
         out.write_text(json.dumps(rows, indent=1))
         print(f"-- {product.name}: cublas {found[-1]['us']:.2f} us, {found[-1]['tflops']:.0f} TFLOP/s  [{time.monotonic() - begin:.1f} s]")
         for row in sorted(found[:-1], key=lambda r: r.get("us", 1e9)):
-            if row["is_right"]:
+            if "family" not in row:
+                print(f"   {row['label']:<34} {row['us']:9.2f} us")
+            elif row["is_right"]:
                 print(
                     f"   {row['label']:<34} {row['us']:9.2f} us  {row['tflops']:6.1f} TF  x{row['ratio']:.3f}  pdl x{row['ratio_pdl']:.3f}"
                     f"  err {row['error']:.1e}/{row['error_after']:.1e}"
@@ -69,6 +75,9 @@ def main(arguments: list[str]) -> int:
             return build(Path(path), names)
         case ["run", path, out]:
             return run(Path(path), Path(out))
+        case ["chart", path, picture]:
+            ladder.chart(Path(path), Path(picture))
+            return 0
         case ["plot" | "ladder" as kind, results, chart]:
             from tests.bench.gemm import plot
 

@@ -180,3 +180,44 @@ def skinny_fit() -> Wanted:
         for groups, loads, slices_k, lanes in ((2, 4, 4, 4), (4, 4, 2, 8), (1, 8, 8, 4), (1, 4, 8, 8), (1, 8, 8, 16), (8, 4, 1, 16)):
             yield skinny(p, groups=groups, thread_n=8, lanes_k=lanes, loads=loads, slices_k=slices_k, tile_m=1 << (m - 1).bit_length())
         yield p, "other", "gemm_mma", None
+
+
+def untuned() -> Wanted:
+    """What the family chooses by itself, and the best of what was tried."""
+    best: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
+        (1, 2048, 2048): ({"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},),
+        (1, 8192, 2048): ({"groups": 8, "thread_n": 2, "loads": 2, "slices_k": 1, "blocks": 4},),
+        (1, 2048, 8192): (
+            {"groups": 2, "thread_n": 4, "loads": 2, "slices_k": 4},
+            {"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},
+        ),
+        (1, 128256, 2048): ({"groups": 8, "thread_n": 2, "loads": 4, "slices_k": 1, "blocks": 2},),
+    }
+    for m, n, k in (*VECTORS, (1, 768, 3072), (2, 8192, 2048), (4, 2048, 2048), (8, 4096, 4096), *ROWS, (32, 4096, 4096)):
+        p = Product(m=m, n=n, k=k)
+        yield p, "chosen", "gemm_skinny", None
+        for fields in best.get((m, n, k), ()):
+            yield skinny(p, lanes_k=32, **fields)
+        if (m, n, k) == (16, 4096, 4096):
+            yield skinny(p, groups=2, thread_n=2, lanes_k=4, loads=4, slices_k=8, tensor_cores=True)
+        yield p, "gemm_mma", "gemm_mma", None
+    for m, n, k in ((1, 2048, 2048), (1, 8192, 2048), (4, 4096, 4096), (16, 3072, 768)):
+        p = Product(m=m, n=n, k=k, dtype="fp32")
+        yield p, "chosen", "gemm_skinny", None
+        yield p, "gemm", "gemm", None
+    yield Product(m=1, n=8192, k=2048, dtype="bf16"), "chosen", "gemm_skinny", None
+
+
+def races() -> Wanted:
+    """Small products whose kernels a race checker gets through: every way in which warps of gemm_skinny share memory."""
+    p = Product(m=3, n=64, k=1024)
+    yield skinny(p, groups=2, thread_n=4, lanes_k=32, loads=1, slices_k=2, tile_m=4)
+    yield skinny(p, groups=1, thread_n=2, lanes_k=8, loads=2, slices_k=4, tile_m=4)
+    yield skinny(p, groups=1, thread_n=2, lanes_k=32, loads=1, slices_k=2, tile_m=4, tile_k=512)
+    yield skinny(p, groups=2, thread_n=2, lanes_k=32, loads=1, slices_k=2, tile_m=4, cluster_k=2)
+    yield skinny(Product(m=3, n=64, k=256, b_k_last=False), groups=1, thread_n=8, lanes_k=16, loads=4, slices_k=2, tile_m=4)
+    yield skinny(Product(m=3, n=64, k=512, dtype="fp32"), groups=2, thread_n=4, lanes_k=32, loads=1, slices_k=2, tile_m=4)
+    p = Product(m=20, n=64, k=1024)
+    yield skinny(p, groups=2, thread_n=2, lanes_k=4, loads=2, slices_k=2, tile_m=32, tensor_cores=True)
+    yield skinny(p, groups=1, thread_n=4, lanes_k=4, loads=2, slices_k=4, tile_m=32, tensor_cores=True, tile_k=256)
+    yield skinny(p, groups=2, thread_n=2, lanes_k=4, loads=2, slices_k=2, tile_m=32, tensor_cores=True, cluster_k=4)

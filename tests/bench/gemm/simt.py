@@ -63,3 +63,30 @@ def ffma() -> Wanted:
         )
         for tile, thread, fields in large if m == 4096 else (large[0], large[8], large[9], large[10], *large[13:], *small):
             yield simt(p, tile, thread, **fields)
+
+
+def untuned() -> Wanted:
+    """What the family chooses by itself, and neighbours."""
+    for m, n, k in ((4096, 4096, 4096), (512, 3072, 768), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 3072, 768)):
+        p = Product(m=m, n=n, k=k, dtype="fp32")
+        yield p, "chosen", "gemm", None
+        if m == 4096 and n == 4096:
+            yield simt(p, (256, 128, 8), (16, 8), stages=4)
+        if m in (512, 1024):
+            yield simt(p, (64, 64, 32), (8, 8), stages=2, slices_k=2)
+            yield simt(p, (64, 64, 16), (16, 8), stages=3, slices_k=2)
+            yield simt(p, (64, 128, 32), (16, 8), stages=3, slices_k=4)
+    yield Product(m=4096, n=4096, k=4096, dtype="fp32", b_k_last=False), "chosen", "gemm", None
+    yield Product(m=4000, n=4100, k=4090, dtype="fp32"), "chosen", "gemm", None
+
+
+def races() -> Wanted:
+    """Small products whose kernels a race checker gets through: every way in which tiles come into shared memory."""
+    for lasts in ((True, True), (False, False)):
+        p = Product(m=128, n=128, k=96, dtype="fp32", a_k_last=lasts[0], b_k_last=lasts[1])
+        yield simt(p, (64, 64, 16), (4, 4), stages=1)
+        yield simt(p, (64, 64, 16), (4, 4), stages=2)
+        yield simt(p, (64, 64, 32), (8, 8), stages=2, slices_k=2)
+        yield simt(p, (128, 128, 8), (16, 8), stages=3, blocks=2)
+        yield simt(p, (64, 64, 16), (16, 8), stages=3, slices_k=2)
+    yield simt(Product(m=100, n=72, k=50, dtype="fp32"), (64, 64, 8), (8, 8), stages=4)

@@ -38,17 +38,21 @@ using SharedPlace = uint32;
 NAUTILUS_DEVICE SharedPlace shared_place(void *shared) { return shared_address(shared); }
 #endif
 
-// A whole copy to BYTES behind PLACE.
+// The copy of cp_async to BYTES behind PLACE.
 template <int kBytes>
-NAUTILUS_DEVICE void cp_async_behind(SharedPlace place, int bytes, const void *global, Site site = current_site()) {
+NAUTILUS_DEVICE void cp_async_behind(SharedPlace place, int bytes, const void *global, int source_bytes = kBytes, Site site = current_site()) {
     static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
 #ifdef NAUTILUS_EMULATED
-    emulated::copy_async(place + bytes, global, kBytes, kBytes, site);
+    emulated::copy_async(place + bytes, global, kBytes, static_cast<unsigned>(source_bytes), site);
 #else
     if constexpr (kBytes == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)) : "memory");
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)),
+                     "r"(source_bytes)
+                     : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)), "n"(kBytes) : "memory");
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place + bytes), "l"(__cvta_generic_to_global(global)),
+                     "n"(kBytes), "r"(source_bytes)
+                     : "memory");
     }
 #endif
 }

@@ -104,10 +104,14 @@ struct MatrixSource {
     if constexpr (Depth::kIsStatic) return Depth::kValue % tile_depth == 0;
     return false;
   }
-  // Whether tiles are whole and their elements lie at fixed distances, those of `shift`.
-  static constexpr bool is_straight(int tile_outer, int tile_depth) {
-    if constexpr (Outer::kIsStatic && Functor::kIsPlainLoad) {
-      return Functor::Load0::Map::kIsLinear && Outer::kValue % tile_outer == 0 && is_whole(tile_depth);
+  static constexpr bool is_whole_outer(int tile_outer) {
+    if constexpr (Outer::kIsStatic) return Outer::kValue % tile_outer == 0;
+    return false;
+  }
+  // Whether elements lie at fixed distances, those of `shift`.
+  static constexpr bool is_straight() {
+    if constexpr (Functor::kIsPlainLoad) {
+      return Functor::Load0::Map::kIsLinear;
     } else {
       return false;
     }
@@ -117,15 +121,11 @@ struct MatrixSource {
   }
 };
 
+// Of a source that says so; others have no `shift`.
+template <class Source, class = void>
+inline constexpr bool kHasShift = false;
 template <class Source>
-NAUTILUS_DEVICE constexpr auto is_straight(int tile_outer, int tile_depth) -> decltype(Source::is_straight(tile_outer, tile_depth)) {
-  return Source::is_straight(tile_outer, tile_depth);
-}
-// Of sources that have no `shift`.
-template <class Source, class... Extents>
-NAUTILUS_DEVICE constexpr bool is_straight(Extents...) {
-  return false;
-}
+inline constexpr bool kHasShift<Source, decltype(static_cast<void>(Source::is_straight()))> = Source::is_straight();
 
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
 // All numbers are powers of two.
@@ -149,7 +149,7 @@ struct TileLoader {
   static constexpr int kWays = kIsDepthLast ? kLanesDepth : least(kDepth / kGroup, 8);
   using Layout = typename Conditional<kIsCopied && kIsDepthLast, PaddedTileLayout<T, kOuter, kDepth>,
                                       TileLayout<kOuter, kDepth, kBlock, kGroup, kWays>>::Type;
-  static constexpr bool kIsStraight = kIsCopied && is_straight<Source>(kOuter, kDepth);
+  static constexpr bool kIsStraight = kIsCopied && kHasShift<Source>;
   static constexpr int kOuterVector = kIsDepthLast ? 1 : kVector;
   static constexpr int kDepthVector = kIsDepthLast ? kLanesDepth * kVector : 1;
   static constexpr int kVectorsStep = kIsDepthLast ? kLanesDepth * kOuter : kOuter / kVector;  // before depth moves on
@@ -215,12 +215,15 @@ struct TileLoader {
           return Load::Map::offset(arguments, Source::shift(outer, depth), is_inside) - Load::Map::offset(arguments, Source::shift(0, 0), is_inside);
         };
         const T *const from = first + distance(0, tile_depth) + distance(item % kRows * kOuterStep, item / kRows * kDepthStep);
+        const bool is_row = Source::is_whole_outer(kOuter) || rows[item % kRows].is_inside;
+        const bool is_depth = Source::is_whole(kDepth) || tile_depth + first_depth + item / kRows * kDepthStep < source.depth(arguments);
+        const int bytes = is_row && is_depth ? kBytes : 0;
         if constexpr (Layout::kIsAdded) {
           constexpr int kSize = static_cast<int>(sizeof(T));
           const int behind = Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep) * kSize;
-          device::cp_async_behind<kBytes>(device::shared_place(tile + place_of(0)), behind, from);
+          device::cp_async_behind<kBytes>(device::shared_place(tile + place_of(0)), behind, from, bytes);
         } else {
-          device::cp_async<kBytes>(tile + place_of(item), from);
+          device::cp_async<kBytes>(tile + place_of(item), from, bytes);
         }
       } else {
         const typename Source::Row &row = rows[item % kRows];
