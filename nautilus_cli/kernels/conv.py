@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels import product
 from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.window import Window
@@ -55,4 +56,4 @@ class Problem(Window):
         )
 
 
-FAMILY = ProductFamily(name="conv", problem_type=Problem)
+FAMILY = ProductFamily(name="conv", rules=product, problem_type=Problem, schedule_type=Schedule)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels import product
 from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.window import Window
@@ -82,4 +83,4 @@ class Problem(Window):
         )
 
 
-FAMILY = ProductFamily(name="conv_transpose", problem_type=Problem)
+FAMILY = ProductFamily(name="conv_transpose", rules=product, problem_type=Problem, schedule_type=Schedule)

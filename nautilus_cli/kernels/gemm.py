@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels import product
 from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.kernels.product_family import ProductFamily
 
@@ -61,4 +62,4 @@ class Problem:
         )
 
 
-FAMILY = ProductFamily(name="gemm", problem_type=Problem)
+FAMILY = ProductFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import mma_product
-from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.mma_product import MmaProduct, Schedule
 from nautilus_cli.kernels.product import Product
+from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.targets.base import Target
 
 __all__ = ["FAMILY", "GemmMmaFamily", "Problem", "Schedule"]
@@ -71,14 +70,10 @@ class Problem:
         return MmaProduct(shape=shape, element_bytes=self.multiply.bytes, terms=self.terms)
 
 
-class GemmMmaFamily:
+class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):
     """The mma.sync matrix-product family."""
 
-    name = "gemm_mma"
-    template = "gemm_mma.cu.jinja"
-    headers = ("nautilus/kernels/gemm_mma.cuh",)
-    problem_type = Problem
-    schedule_type = Schedule
+    __slots__ = ()
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
@@ -89,27 +84,7 @@ class GemmMmaFamily:
             reasons.append(f"{problem.terms} terms of {problem.multiply}; 1, or 3 of f32, are written")
         if problem.accumulate != F32:
             reasons.append(f"sums of {problem.accumulate}; tensor cores add up in f32")
-        return (*reasons, *mma_product.violations(problem.product, schedule, target))
-
-    def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return the legal schedule of least estimated time."""
-        return mma_product.choose(problem.product, target)
-
-    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field; `mma_product.with_vectors` completes a point."""
-        return mma_product.space(problem.product)
-
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
-        """Yield the whole search space, illegal points included."""
-        return mma_product.schedules(problem.product)
-
-    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
-        """Return the time on a GPU by the analytic model, in microseconds."""
-        return mma_product.gpu_us(problem.product, schedule, target)
-
-    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
-        """Return one block for each tile of each product."""
-        return mma_product.geometry(problem.product, schedule)
+        return (*reasons, *super().violations(problem, schedule, target))
 
 
-FAMILY = GemmMmaFamily()
+FAMILY = GemmMmaFamily(name="gemm_mma", rules=mma_product, problem_type=Problem, schedule_type=Schedule)

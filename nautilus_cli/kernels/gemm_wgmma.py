@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.expression import Expression, RowProgram
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
-from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.base import KernelRequest, TensorMap
+from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.wgmma_product import Schedule, WgmmaProduct
 from nautilus_cli.targets.base import Target
 
@@ -66,14 +67,10 @@ class Problem:
         )
 
 
-class GemmWgmmaFamily:
+class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
     """The wgmma matrix-product family."""
 
-    name = "gemm_wgmma"
-    template = "gemm_wgmma.cu.jinja"
-    headers = ("nautilus/kernels/gemm_wgmma.cuh",)
-    problem_type = Problem
-    schedule_type = Schedule
+    __slots__ = ()
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
@@ -86,27 +83,7 @@ class GemmWgmmaFamily:
             reasons.append(f"sums of {problem.accumulate}; tensor cores add up in f32")
         if problem.multiply == F32 and not (problem.a_k_last and problem.b_k_last):
             reasons.append("operands of f32 must have k last")
-        return (*reasons, *wgmma_product.violations(problem.product, schedule, target))
-
-    def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return the legal schedule of least estimated time."""
-        return wgmma_product.choose(problem.product, target)
-
-    def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field; `wgmma_product.completed` completes a point."""
-        return wgmma_product.space(problem.product)
-
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
-        """Yield the whole search space, illegal points included."""
-        return wgmma_product.schedules(problem.product, target)
-
-    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
-        """Return the time on a GPU by the analytic model, in microseconds."""
-        return wgmma_product.gpu_us(problem.product, schedule, target)
-
-    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
-        """Return a block for each tile, at most those that stay."""
-        return wgmma_product.geometry(problem.product, schedule)
+        return (*reasons, *super().violations(problem, schedule, target))
 
     def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
         """Return the schedule with what was chosen for one size undone: as many blocks as any takes."""
@@ -153,4 +130,4 @@ class GemmWgmmaFamily:
         return tuple(found)
 
 
-FAMILY = GemmWgmmaFamily()
+FAMILY = GemmWgmmaFamily(name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule)

@@ -241,7 +241,7 @@ def space(problem: MmaProduct) -> Mapping[str, tuple[int, ...]]:
     }
 
 
-def schedules(problem: MmaProduct) -> Iterator[Schedule]:
+def schedules(problem: MmaProduct, target: Target) -> Iterator[Schedule]:  # noqa: ARG001 - as all rules have it
     """Yield the whole search space, illegal points included."""
     choices = space(problem)
     for values in combinations(*choices.values()):

@@ -1,60 +1,93 @@
-"""The families whose main loop is the SIMT product: they differ in their problem and their device code, not in their schedules."""
+"""Families whose problem is a matrix product to their main loop: they differ in problem, device code, and whose rules they obey."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from nautilus_cli.kernels import product
 from nautilus_cli.kernels.base import Geometry, StubByName
-from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.targets.base import Target
 
+AsProduct = TypeVar("AsProduct", contravariant=True)
+IsProduct = TypeVar("IsProduct", covariant=True)
+Product = TypeVar("Product")
+Schedule = TypeVar("Schedule")
 
-class ProductProblem(Protocol):
+
+class ProductProblem(Protocol[IsProduct]):
     """A problem that is a matrix product to the main loop."""
 
     @property
-    def product(self) -> Product:
+    def product(self) -> IsProduct:
         """The problem as the main loop sees it."""
         ...
 
 
+class Rules(Protocol[AsProduct, Schedule]):
+    """What a module knows of the schedules of one main loop."""
+
+    def violations(self, problem: AsProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
+        """Return why a schedule cannot serve a product on a target; empty where it can."""
+        ...
+
+    def choose(self, problem: AsProduct, target: Target) -> Schedule:
+        """Return the legal schedule of least estimated time."""
+        ...
+
+    def space(self, problem: AsProduct) -> Mapping[str, tuple[int, ...]]:
+        """Return the choices of each searched field."""
+        ...
+
+    def schedules(self, problem: AsProduct, target: Target) -> Iterator[Schedule]:
+        """Yield the whole search space, illegal points included."""
+        ...
+
+    def gpu_us(self, problem: AsProduct, schedule: Schedule, target: Target) -> float:
+        """Return the estimated time in microseconds."""
+        ...
+
+    def geometry(self, problem: AsProduct, schedule: Schedule) -> Geometry:
+        """Return grid, threads and shared memory."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProductFamily(StubByName):
-    """A family that schedules its problem as a product: one block for each tile of m by n, and member of the batch.
+class ProductFamily(StubByName, Generic[Product, Schedule]):
+    """A family that schedules its problem as a product.
 
     Attributes:
         name: of the family, its stub and its header.
+        rules: of its main loop.
         problem_type: of its problems.
         schedule_type: of its schedules.
     """
 
     name: str
-    problem_type: type[ProductProblem]
-    schedule_type: type[Schedule] = Schedule
+    rules: Rules[Product, Schedule]
+    problem_type: type[ProductProblem[Product]]
+    schedule_type: type[Schedule]
 
-    def violations(self, problem: ProductProblem, schedule: Schedule, target: Target) -> tuple[str, ...]:
+    def violations(self, problem: Any, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        return product.violations(problem.product, schedule, target)
+        return self.rules.violations(problem.product, schedule, target)
 
-    def choose(self, problem: ProductProblem, target: Target) -> Schedule:
+    def choose(self, problem: Any, target: Target) -> Schedule:
         """Return the legal schedule of least estimated time."""
-        return product.choose(problem.product, target)
+        return self.rules.choose(problem.product, target)
 
-    def space(self, problem: ProductProblem, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field; `product.with_vectors` completes a point."""
-        return product.space(problem.product)
+    def space(self, problem: Any, target: Target) -> Mapping[str, tuple[int, ...]]:
+        """Return the choices of each searched field."""
+        return self.rules.space(problem.product)
 
-    def schedules(self, problem: ProductProblem, target: Target) -> Iterator[Schedule]:
+    def schedules(self, problem: Any, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""
-        return product.schedules(problem.product, target)
+        return self.rules.schedules(problem.product, target)
 
-    def estimated_us(self, problem: ProductProblem, schedule: Schedule, target: Target) -> float:
+    def estimated_us(self, problem: Any, schedule: Schedule, target: Target) -> float:
         """Return the time on a GPU by the analytic model, in microseconds."""
-        return product.gpu_us(problem.product, schedule, target)
+        return self.rules.gpu_us(problem.product, schedule, target)
 
-    def geometry(self, problem: ProductProblem, schedule: Schedule) -> Geometry:
+    def geometry(self, problem: Any, schedule: Schedule) -> Geometry:
         """Return grid, threads and shared memory."""
-        return product.geometry(problem.product, schedule)
+        return self.rules.geometry(problem.product, schedule)
