@@ -23,6 +23,9 @@ RAGGED = (2, 600, 520, 330)
 
 SHARED = gemm_wgmma.Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, group_m=2, blocks=4)
 TURNS = gemm_wgmma.Schedule(tile_m=128, tile_n=128, consumers=2, ping_pong=True, stages=4, blocks=2)
+ONE = gemm_wgmma.Schedule(tile_m=64, tile_n=64, consumers=1, stages=6)
+ROWS = gemm_wgmma.Schedule(tile_m=128, tile_n=64, consumers=2, stages=6)
+SLICES = gemm_wgmma.Schedule(tile_m=64, tile_n=64, consumers=2, slices_depth=True, stages=6)
 SPLIT = gemm_mma.Schedule(tile_m=32, tile_n=64, tile_k=32, warp_m=16, warp_n=32, stages=3)
 
 
@@ -35,6 +38,20 @@ def _wgmma() -> list[Case]:
             found.append(wgmma.plain(f"{label}-kk", RAGGED, clustered))
             found.append(wgmma.plain(f"{label}-mn", RAGGED, clustered, storage=BF16, a_k_last=False, b_k_last=False))
             found.append(wgmma.plain(f"{label}-tf32", (1, 260, 300, 100), clustered, storage=F32))
+            found.append(wgmma.plain(f"{label}-boxes", RAGGED, wgmma.replace(clustered, stores_boxes=True)))
+            if name == "shared":
+                found.append(wgmma.plain(f"{label}-split", (1, 260, 300, 200), clustered, storage=F32, terms=3))
+    return found
+
+
+def _parts() -> list[Case]:
+    """Depths shared out, of 8 and of 16 steps."""
+    found = []
+    for name, schedule in (("one", ONE), ("rows", ROWS), ("slices", SLICES)):
+        for cluster_k in (2, 3, 4):
+            shared = wgmma.replace(schedule, cluster_k=cluster_k, tile_n=96 if cluster_k == 3 else 64)
+            found.append(wgmma.plain(f"wgmma-{name}-{cluster_k}-ragged", (2, 150, 200, 450), shared))
+            found.append(wgmma.plain(f"wgmma-{name}-{cluster_k}-deep", (1, 49, 120, 1000), shared, storage=BF16, result=F32))
     return found
 
 
@@ -49,7 +66,7 @@ def _mma() -> list[Case]:
     return found
 
 
-CASES = (*_wgmma(), *_mma())
+CASES = (*_wgmma(), *_parts(), *_mma())
 
 
 @pytest.fixture(scope="module")
