@@ -615,6 +615,29 @@ def symbols(value: object) -> frozenset[Symbol]:
     return frozenset(found)
 
 
+def follows_from_values(value: int) -> bool:
+    """Whether VALUE depends on more than dimensions: on elements of inputs, or on what a kernel gives."""
+    if not isinstance(value, Symbolic):
+        return False
+    return any(_atom_follows_from_values(atom) for atom in atoms(value))
+
+
+def _atom_follows_from_values(atom: Atom) -> bool:
+    match atom:
+        case Symbol():
+            return atom.source is not None
+        case Quotient():
+            return follows_from_values(atom.dividend) or follows_from_values(atom.divisor)
+        case Maximum():
+            return any(map(follows_from_values, atom.operands))
+        case Indicator() | Named():
+            return follows_from_values(atom.value)
+        case Factor():
+            return follows_from_values(atom.divisor)
+        case Rounded():
+            return True
+
+
 def integers_of(value: Float) -> Iterator[int]:
     """Yield the integers in a number of double precision."""
     if isinstance(value, FloatOperation):

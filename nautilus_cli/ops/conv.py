@@ -17,7 +17,7 @@ from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import reshape
-from nautilus_cli.ops.window import Window, window
+from nautilus_cli.ops.window import Window, require_windows, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ def infer_convolution(inference: Inference, allowed: Collection[DType] = FLOATS)
     if bias is not None and bias.static != w.static[:1]:
         raise ModelError(f"operand 'B' has shape {list(bias.static)}; the specification requires {list(w.static[:1])}")
     found = conv_window(inference.attrs, x.static, w.static)
+    require_windows(inference, found)
     return (TensorType(x.dtype, (x.static[0], w.static[0], *found.results)),)
 
 

@@ -16,7 +16,7 @@ from nautilus_cli.ops.conv import ConvAttrs, conv_window
 from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import reshape, widen
-from nautilus_cli.ops.window import Window
+from nautilus_cli.ops.window import Window, require_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for other, name in ((w, "W"), (offset, "offset"), (bias, "B"), (mask, "mask")):
         same_dtype(x, other, name)
     found = _window(attrs, x.static, w.static)
+    require_windows(inference, found)
     batch, channels = x.static[:2]
     if attrs.offset_group < 1 or channels % attrs.offset_group:
         raise ModelError(f"offset_group is {attrs.offset_group} for {channels} channels; the specification requires a divisor")

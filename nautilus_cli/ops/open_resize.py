@@ -59,8 +59,8 @@ class Resizing:
         if self.scales is not None:
             return tuple(_scaled(size, scale, self.most) for size, scale in zip(self.inputs, self.scales, strict=True))
         assert self.sizes is not None
-        if any(size < 0 for size in self.sizes):
-            raise ModelError(f"sizes are {list(self.sizes)}; none may be negative")
+        if any(size < (1 if is_symbolic(size) else 0) for size in self.sizes):
+            raise ModelError(f"sizes are {list(self.sizes)}; none may be negative, and one that only a run knows is 1 at least")
         if self.policy == "stretch":
             return self.sizes
         pairs = list(zip(self.inputs, self.sizes, strict=True))
@@ -90,7 +90,7 @@ def _scaled(size: int, scale: float | Float, most: int) -> int:
     if isinstance(scale, float) and scale.is_integer():
         return size * int(scale)
     if not isinstance(scale, float):
-        factor, low, high = scale, 0, min(most, MOST_STRETCH * max(1, upper(size)))
+        factor, low, high = scale, min(1, lower(size)), min(most, MOST_STRETCH * max(1, upper(size)))
     else:
         factor = FloatOperation("divide", *scale.as_integer_ratio())
         low, high = (floor(np.float32(number) * np.float32(scale)) for number in (lower(size), upper(size)))

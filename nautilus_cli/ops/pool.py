@@ -16,7 +16,7 @@ from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import cast, reshape, scalar, widen
-from nautilus_cli.ops.window import Window, window
+from nautilus_cli.ops.window import Window, require_windows, window
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,9 @@ def _infer_with(allowed: Collection[DType]) -> Callable[[Inference], tuple[Tenso
         x = operand(inference, 0, "X", allowed)
         if getattr(inference.attrs, "p", 1) < 1:
             raise ModelError(f"p is {inference.attrs.p}; the specification requires a norm, of 1 at least")
-        shape = (*x.static[:2], *pool_window(inference.attrs, x.static).results)
+        found = pool_window(inference.attrs, x.static)
+        require_windows(inference, found)
+        shape = (*x.static[:2], *found.results)
         return (TensorType(x.dtype, shape), TensorType(I64, shape))[: inference.outputs]
 
     return infer

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import follows_from_values, lower, maximum, upper
 from nautilus_cli.ops.checks import one_of
+from nautilus_cli.ops.spec import Inference
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
@@ -51,6 +53,7 @@ class Window:
         begin: padding before.
         end: padding after.
         results: number of windows.
+        asked: numbers of windows that values of inputs decide: a run makes sure of each that there is one (`require_windows`).
     """
 
     sizes: tuple[int, ...]
@@ -60,6 +63,7 @@ class Window:
     begin: tuple[int, ...]
     end: tuple[int, ...]
     results: tuple[int, ...]
+    asked: tuple[int, ...] = ()
 
     @property
     def pads(self) -> tuple[int, ...]:
@@ -98,7 +102,7 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
         raise ModelError(f"kernel_shape is {list(kernel)} for {rank} spatial dimensions; the specification requires one positive size each")
     spans = tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True))
     mode = one_of(attrs.auto_pad or "NOTSET", AUTO_PADS, "auto_pad")
-    begin, end, results = [], [], []
+    begin, end, results, asked = [], [], [], []
     for place, (size, stride, span) in enumerate(zip(sizes, strides, spans, strict=True)):
         if mode in ("SAME_UPPER", "SAME_LOWER"):
             count = -(-size // stride)
@@ -111,6 +115,9 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
             count = (-(-room // stride) if ceil_mode else room // stride) + 1
             if ceil_mode and (count - 1) * stride >= size + before:
                 count -= 1  # a window that would start in the padding behind is ignored
+        if follows_from_values(count) and lower(count) < 1 <= upper(count):
+            asked.append(count)
+            count = maximum(1, count)
         if count < 1:
             raise ModelError(f"a window of {span} does not fit in a dimension of {size} with padding {before} and {after}")
         begin.append(before)
@@ -124,7 +131,14 @@ def window(attrs: WindowAttrs, sizes: tuple[int, ...], kernel: tuple[int, ...], 
         begin=tuple(begin),
         end=tuple(end),
         results=tuple(results),
+        asked=tuple(asked),
     )
+
+
+def require_windows(inference: Inference, found: Window) -> None:
+    """Let a run make sure that there is a window along each dimension; a shape rule asks it of every window that it uses."""
+    for count in found.asked:
+        inference.require(count, 1, upper(count), f"the number of windows of {list(found.kernel)}")
 
 
 def one_each(values: tuple[int, ...] | None, rank: int, name: str) -> tuple[int, ...]:

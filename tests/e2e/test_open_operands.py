@@ -341,3 +341,34 @@ def test_floats_that_are_no_sizes_are_named(tmp_path: Path) -> None:
             with pytest.raises(NautilusError, match=r"floor\(4\*scales\[1\]\): .*input 'scales' holds .* in element 1"):
                 library({"x": x, "scales": np.array([1, scale], np.float32)})
         assert library(right)["Resize0.0"].shape == (1, 8)
+
+
+def test_convolutions_of_what_a_run_cuts_out(tmp_path: Path) -> None:
+    several = Several()
+    several.input("x", F32, 1, 2, 12, 14)
+    for name in ("starts", "ends", "sizes"):
+        several.input(name, I64, 2)
+    weights = several.constant(data(3, 2, 3, 3))
+    several.nodes += [
+        helper.make_node("Slice", ["x", "starts", "ends", several.constant(numbers(2, 3))], ["cut"]),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["scaled"], axes=[2, 3], mode="linear"),
+    ]
+    several.node("Conv", "cut", weights, strides=[2, 2])
+    several.node("MaxPool", "cut", kernel_shape=[2, 3], strides=[1, 2])
+    several.node("Conv", "scaled", weights, strides=[2, 2], pads=[1, 1, 1, 1])
+
+    def feeds(starts: tuple[int, int], ends: tuple[int, int], sizes: tuple[int, int]) -> Feeds:
+        return {"x": x, "starts": numbers(*starts), "ends": numbers(*ends), "sizes": numbers(*sizes)}
+
+    x = data(1, 2, 12, 14)
+    runs = [
+        feeds((0, 0), (12, 14), (6, 7)),
+        feeds((3, -9), (-1, 100), (24, 5)),
+        feeds((9, 2), (12, 5), (1, 1)),
+        feeds((1, 1), (6, 9), (13, 29)),
+    ]
+    library_path = hold(several.model(), tmp_path, runs)
+    with nautilus_cli.load(library_path) as library:
+        with pytest.raises(NautilusError, match=r"the number of windows of \[3, 3\]: 0, where 1 to \d+ are right"):
+            library(dict(feeds((10, 2), (12, 5), (6, 7))))
+        assert library(dict(runs[0]))["Conv2.0"].shape == (1, 3, 5, 6)

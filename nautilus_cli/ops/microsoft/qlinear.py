@@ -23,6 +23,7 @@ from nautilus_cli.ops.pool import AveragePoolAttrs, pool_window
 from nautilus_cli.ops.quantization import centred, real, rounded
 from nautilus_cli.ops.spec import Emitter, Inference, NoAttrs
 from nautilus_cli.ops.wide import cast, reshape
+from nautilus_cli.ops.window import require_windows
 
 BYTES = (U8, I8)
 
@@ -215,7 +216,9 @@ def _infer_average_pool(inference: Inference) -> tuple[TensorType, ...]:
     x = quantised(inference, 0, "X")
     parameters(inference, 3, "y", x.dtype)
     shape = channels_first(x.static) if inference.attrs.channels_last else x.static
-    found = (*shape[:2], *pool_window(inference.attrs.pool, shape).results)
+    windows = pool_window(inference.attrs.pool, shape)
+    require_windows(inference, windows)
+    found = (*shape[:2], *windows.results)
     return (TensorType(x.dtype, channels_last(found) if inference.attrs.channels_last else found),)
 
 

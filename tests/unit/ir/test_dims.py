@@ -12,14 +12,22 @@ from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import (
+    Element,
+    FloatElement,
+    FloatOperation,
     Symbolic,
     UndecidedError,
     divides,
+    element,
     factor,
+    follows_from_values,
+    indicator,
     is_symbolic,
     lower,
     maximum,
     minimum,
+    named,
+    rounded,
     same,
     substitute,
     symbol,
@@ -218,3 +226,32 @@ def test_a_factor_of_a_dimension_is_worked_out_later() -> None:
     assert substitute(factor(3 * n + 1), {"n": 5}) == factor(16)
     assert same(factor(n), factor(n)) and symbols(factor(n)) == symbols(n)
     assert factor(0) == factor(2**31) == 0
+
+
+def test_what_follows_from_values() -> None:
+    n, m = SYMBOLS["a"], SYMBOLS["b"]
+    count = element(Element("k", 0), "k[0]", 0, 9)
+    scaled = rounded(FloatOperation("multiply", n, FloatElement("scales", 1)), "floor", 0, 9, "a size")
+    for value in (
+        count,
+        n + count,
+        maximum(n, count),
+        (n + count) // 2,
+        n * scaled,
+        indicator(count - n, is_zero=True),
+        named("it", count),
+    ):
+        assert follows_from_values(value)
+    assert not any(map(follows_from_values, (3, n, maximum(n, m), (n + 1) // m, named("it", n))))
+
+
+def test_numbers_of_double_precision_are_worked_out_where_they_are_known() -> None:
+    """As the host does: 10 times the float32 below 0.7 is 7 in float32, and less in double precision."""
+    numerator, denominator = float(np.float32(0.7)).as_integer_ratio()
+    product = FloatOperation("multiply", SYMBOLS["a"], FloatOperation("divide", numerator, denominator))
+    assert substitute(rounded(product, "floor", 0, 9, "a"), {"a": 10}) == 6
+    assert substitute(rounded(FloatOperation("single", product), "floor", 0, 9, "a"), {"a": 10}) == 7
+    assert (
+        substitute(rounded(product, "ceil", 0, 9, "a"), {"a": 2}) == 2 and rounded(FloatOperation("divide", 5, 2), "even", 0, 9, "b") == 2
+    )
+    assert is_symbolic(rounded(FloatOperation("divide", 1, 0), "floor", 0, 9, "none"))
