@@ -67,27 +67,6 @@ NAUTILUS_DEVICE Vec load_shared_vector_at(const Vec *shared, int rank, Site site
 #endif
 }
 
-// The same of four floats that lie together, 16 bytes aligned.
-NAUTILUS_DEVICE void load_shared_at(float (&values)[4], const float *shared, int rank, Site site = current_site()) {
-#if defined(NAUTILUS_EMULATED) || !NAUTILUS_HAS_SM90
-#ifdef NAUTILUS_EMULATED
-    if (rank != 0) emulated::fail("load_shared_at a block that the cluster does not have", site);
-    emulated::check_alignment("load_shared_at", shared, sizeof values, site);
-#endif
-    for (int i = 0; i < 4; ++i) values[i] = shared[i];
-#else
-    asm volatile(
-        "{\n"
-        ".reg .b32 there;\n"
-        "mapa.shared::cluster.u32 there, %4, %5;\n"
-        "ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there];\n"
-        "}"
-        : "=f"(values[0]), "=f"(values[1]), "=f"(values[2]), "=f"(values[3])
-        : "r"(shared_address(shared)), "r"(rank)
-        : "memory");
-#endif
-}
-
 #if NAUTILUS_HAS_SM90
 
 // The number of this block in its cluster.

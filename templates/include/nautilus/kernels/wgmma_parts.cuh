@@ -22,22 +22,18 @@ struct DepthParts {
 // blocks. ROWS numbers the consumers that have rows of their own.
 template <class Schedule, int kBands, class Sink, class A>
 NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *shared, int rows, int slice, int rank, int first_row,
-                                  int first_column, const float (&sums)[kBands][Schedule::kTileN / 2], int barrier) {
+                                  int first_column, float (&sums)[kBands][Schedule::kTileN / 2], int barrier) {
   using Parts = DepthParts<Schedule>;
-  using Four = Vector<float, 4>;
-  constexpr int kFours = Schedule::kTileN / 8, kOwn = kFours / Parts::kShares;  // of sums
+  constexpr int kSums = Schedule::kTileN / 2, kOwn = kSums / Parts::kShares;
   const int thread = device::thread_index().x % kWarpgroupThreads;
-  const auto place = [&](int of_slice, int band, int four) {  // neighbouring threads' lie together
-    return shared + ((((rows + of_slice) * kBands + band) * kFours + four) * kWarpgroupThreads + thread) * 4;
+  const auto place = [&](int of_slice, int band, int i) {  // every register of a warpgroup is a line of shared memory
+    return shared + (((rows + of_slice) * kBands + band) * kSums + i) * kWarpgroupThreads + thread;
   };
   device::named_barrier(barrier, Schedule::kConsumers * kWarpgroupThreads);  // the ring has been read
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
     NAUTILUS_UNROLL
-    for (int four = 0; four < kFours; ++four) {
-      const float *const from = sums[band] + 4 * four;
-      *reinterpret_cast<Four *>(place(slice, band, four)) = {from[0], from[1], from[2], from[3]};
-    }
+    for (int i = 0; i < kSums; ++i) *place(slice, band, i) = sums[band][i];
   }
   if constexpr (Schedule::kClusterK > 1) {
     device::cluster_barrier();
@@ -48,17 +44,19 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *s
   if (part >= Parts::kShares) return;
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
-    float totals[4 * kOwn] = {};
+    float totals[kOwn] = {};
     NAUTILUS_UNROLL
     for (int block = 0; block < Schedule::kClusterK; ++block) {
       NAUTILUS_UNROLL
       for (int of_slice = 0; of_slice < Parts::kSlices; ++of_slice) {
         NAUTILUS_UNROLL
-        for (int four = 0; four < kOwn; ++four) {
-          float values[4];
-          device::load_shared_at(values, place(of_slice, band, part * kOwn + four), block);
-          NAUTILUS_UNROLL
-          for (int i = 0; i < 4; ++i) totals[4 * four + i] += values[i];
+        for (int i = 0; i < kOwn; ++i) {
+          const float *const from = place(of_slice, band, part * kOwn + i);
+          if constexpr (Schedule::kClusterK > 1) {
+            totals[i] += device::load_shared_at(from, block);
+          } else {
+            totals[i] += *from;
+          }
         }
       }
     }
