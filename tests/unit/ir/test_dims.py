@@ -251,8 +251,6 @@ def test_numbers_of_double_precision_are_worked_out_where_they_are_known() -> No
     product = FloatOperation("multiply", SYMBOLS["a"], FloatOperation("divide", numerator, denominator))
     assert substitute(rounded(product, "floor", 0, 9, "a"), {"a": 10}) == 6
     assert substitute(rounded(FloatOperation("single", product), "floor", 0, 9, "a"), {"a": 10}) == 7
-    assert (
-        substitute(rounded(product, "ceil", 0, 9, "a"), {"a": 2}) == 2
+    assert substitute(rounded(product, "ceil", 0, 9, "a"), {"a": 2}) == 2
     assert rounded(FloatOperation("divide", 5, 2), "even", 0, 9, "b") == 2
-    )
     assert is_symbolic(rounded(FloatOperation("divide", 1, 0), "floor", 0, 9, "none"))
