@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nautilus_cli.codegen import render
+from nautilus_cli.ir.index_map import identity
 from nautilus_cli.ir.types import F16, F32, DType
-from nautilus_cli.kernels import row
+from nautilus_cli.kernels import gemm_wgmma, row, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
+from nautilus_cli.kernels.wgmma_product import Schedule
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
+from tests.emulated.building import Steps
 from tests.emulated.cases.families import representative
+from tests.emulated.cases.gemm import read
 from tests.emulated.cases.programs import layer_norm
 from tests.emulated.harness import OLDEST
+
+SHAPE: dict[str, Any] = {"batch": 1, "m": 1024, "n": 1536, "k": 2048, "a_k_last": True, "b_k_last": True, "multiply": F16}
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"])
@@ -29,6 +37,44 @@ def test_compiles(family: str, architecture: str, tmp_path_factory: pytest.TempP
     assert cubin.image.startswith(b"\x7fELF")
     assert used.spill_load_bytes == used.spill_store_bytes == used.stack_bytes == 0, "values that should be in registers are in memory"
     assert used.smem_bytes == 0, "kernels take their shared memory dynamically"
+    assert "warning" not in cubin.log, cubin.log
+
+
+@pytest.mark.parametrize(
+    ("product", "schedule"),
+    [
+        (SHAPE, Schedule(tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8)),
+        (SHAPE, Schedule(tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8, stores_boxes=True)),
+        (SHAPE, Schedule(tile_m=128, tile_n=128, consumers=2, ping_pong=True, cluster_n=2, stores_boxes=True)),
+        (SHAPE, Schedule(tile_m=64, tile_n=192, consumers=3, ping_pong=True)),
+        (SHAPE, Schedule(tile_m=64, tile_n=128, consumers=1, cluster_k=4)),
+        (SHAPE, Schedule(tile_m=128, tile_n=64, consumers=2, slices_depth=True, cluster_k=2)),
+        ({**SHAPE, "multiply": F32}, Schedule(tile_m=128, tile_n=192, consumers=2, cluster_m=2)),
+        ({**SHAPE, "multiply": F32, "terms": 3}, Schedule(tile_m=128, tile_n=128, consumers=2, cluster_m=2)),
+        ({**SHAPE, "multiply": F32, "terms": 3}, Schedule(tile_m=128, tile_n=64, consumers=2, stores_boxes=True)),
+    ],
+    ids=str,
+)
+def test_products_by_wgmma_keep_their_sums_in_registers(
+    product: dict[str, Any], schedule: Schedule, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No spills, and no word of the compiler's that it waits between products or leaves registers where they are."""
+    sm_90a = target("sm_90a")
+    problem = gemm_wgmma.Problem(**product, result_bytes=product["multiply"].bytes)
+    steps = Steps()
+    steps.store(steps.parameter(0, F32), 2, problem.multiply, identity((1, problem.m, problem.n)))
+    functors = tuple(
+        (name, read(slot, problem.multiply, identity((1, rows, problem.k)))) for slot, (name, rows) in enumerate((("A", 1024), ("B", 1536)))
+    )
+    completed = wgmma_product.completed(problem.product, schedule, sm_90a)
+    assert gemm_wgmma.FAMILY.violations(problem, completed, sm_90a) == ()
+    request = KernelRequest(
+        family="gemm_wgmma", problem=problem, schedule=completed, functors=(*functors, ("Epilogue", steps.expression())), pointers=3
+    )
+    kernel = render(request)
+    cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
+    used = cubin.resources[kernel.symbol]
+    assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0
     assert "warning" not in cubin.log, cubin.log
 
 

@@ -5,7 +5,6 @@ Usage:
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
     python -m tests.bench.gemm chart OUT.json SVG       draw what a run of `ladder` measured; needs matplotlib
     python -m tests.bench.gemm plot OUT.json CHART      draw them beside cuBLAS, as .svg or .png; needs matplotlib
-    python -m tests.bench.gemm ladder OUT.json CHART    draw what the set `ladder` has measured
 
 Sets: see SETS.
 """
@@ -78,10 +77,10 @@ def main(arguments: list[str]) -> int:
         case ["chart", path, picture]:
             ladder.chart(Path(path), Path(picture))
             return 0
-        case ["plot" | "ladder" as kind, results, chart]:
+        case ["plot", results, chart]:
             from tests.bench.gemm import plot
 
-            (plot.rates if kind == "plot" else plot.ladder)(Path(results), Path(chart))
+            plot.rates(Path(results), Path(chart))
             return 0
     print(__doc__, file=sys.stderr)
     print(", ".join(SETS), file=sys.stderr)

@@ -210,7 +210,17 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
     def reference(number: int) -> None:
         torch.mm(operands.left, operands.right[number % copies], out=operands.c[number % copies])
 
+    def biased(number: int) -> None:
+        torch.addmm(operands.bias, operands.left, operands.right[number % copies], out=operands.c[number % copies])
+
+    def activated(number: int) -> None:  # by the tanh, which is what cuBLAS has
+        torch._addmm_activation(
+            operands.bias, operands.left, operands.right[number % copies], use_gelu=True, out=operands.c[number % copies]
+        )
+
     contenders["cublas"] = reference
+    epilogues = {job.product.epilogue for job in jobs} - {"plain"}
+    contenders |= {f"cublas {name}": run for name, run in (("bias", biased), ("gelu", activated)) if name in epilogues}
     reference(0)
     for job in jobs:
         row: dict[str, Any] = {
@@ -273,6 +283,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
         torch.cuda.synchronize()
         row = next(r for r in rows if r["label"] == job.label)
         row["error_after"] = max(error_of(job.product, operands, copy) for copy in {0, min(launches, copies) - 1})
+    rows += [{"product": f"{product.name}-{name}", "label": f"cublas {name}", "us": median[f"cublas {name}"]} for name in sorted(epilogues)]
     rows.append(
         {"product": product.name, "label": "cublas", "us": best, "tflops": flops / best / 1e6, "launches": launches, "copies": copies}
     )

@@ -239,10 +239,11 @@ def final() -> Wanted:
         yield from _best("gemm_wgmma", p, 4)
         for fields in _FOUND.get((p.m, p.n, p.k), ()) if p.dtype != "3xtf32" else ():
             yield wgmma(p, _label(fields), **fields)
-    for p in (Product(m=4096, n=3072, k=768, epilogue="gelu"), Product(m=1024, n=1024, k=1024, epilogue="gelu")):
-        for fields in _FOUND[p.m, p.n, p.k]:
-            for epilogue in ("bias", "gelu"):
-                yield wgmma(replace(p, epilogue=epilogue), f"{epilogue} {_label(fields)}", **fields)
+    for m, n, k in LARGE:
+        for epilogue in ("bias", "gelu"):
+            p = Product(m=m, n=n, k=k, epilogue=epilogue)
+            for fields in _FOUND[m, n, k]:
+                yield wgmma(p, f"{epilogue} {_label(fields)}", **fields)
 
 
 _FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
