@@ -372,3 +372,29 @@ def test_convolutions_of_what_a_run_cuts_out(tmp_path: Path) -> None:
         with pytest.raises(NautilusError, match=r"the number of windows of \[3, 3\]: 0, where 1 to \d+ are right"):
             library(dict(feeds((10, 2), (12, 5), (6, 7))))
         assert library(dict(runs[0]))["Conv2.0"].shape == (1, 3, 5, 6)
+
+
+def test_operators_written_in_others(tmp_path: Path) -> None:
+    """A crop, parts of a sequence, and what a sampler does with the k most likely: all by numbers that only a run knows."""
+    several = Several()
+    several.input("x", F32, 6, 7)
+    for name, count in (("target", 2), ("shape", 3), ("parts", 3), ("k", 1)):
+        several.input(name, I64, count)
+    several.node("CenterCropPad", "x", "target")
+    several.node("ConstantOfShape", "shape", value=numpy_helper.from_array(np.array([3], np.float32)))
+    several.nodes += [
+        helper.make_node("SplitToSequence", ["x", "parts"], ["sequence"], axis=1),
+        helper.make_node("TopK", ["x", "k"], ["values", "places"]),
+        helper.make_node("Softmax", ["values"], ["shares"]),
+        helper.make_node("CumSum", ["shares", several.constant(np.array(1))], ["sums"]),
+        helper.make_node("Shape", ["places"], ["chosen"]),
+        helper.make_node("ConstantOfShape", ["chosen"], ["zeros"]),
+    ]
+    several.node("SequenceAt", "sequence", several.constant(np.array(1)))
+    several.node("Add", "sums", "zeros")
+
+    def feeds(target: tuple[int, int], shape: tuple[int, int, int], parts: tuple[int, int, int], k: int) -> Feeds:
+        return {"x": data(6, 7), "target": numbers(*target), "shape": numbers(*shape), "parts": numbers(*parts), "k": numbers(k)}
+
+    runs = [feeds((4, 9), (2, 3, 4), (1, 2, 4), 5), feeds((8, 2), (1, 1, 1), (0, 7, 0), 7), feeds((6, 7), (5, 0, 2), (3, 3, 1), 1)]
+    hold(several.model(), tmp_path, runs)
