@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from ctypes import c_float
 from dataclasses import dataclass
 from functools import lru_cache
@@ -672,6 +672,28 @@ def _float_leaves(value: Float) -> frozenset[FloatElement]:
 def atoms(value: Symbolic) -> Iterator[Atom]:
     """Yield the atoms of the outermost polynomial, each once."""
     yield from dict.fromkeys(atom for monomial, _ in value.terms for atom, _ in monomial)
+
+
+def factors(value: int) -> frozenset[Atom]:
+    """Return atoms each of which VALUE is a multiple of."""
+    monomials = [{atom for atom, _ in monomial} for monomial, _ in _terms(value) or ()]
+    return frozenset(set.intersection(*monomials)) if monomials else frozenset()
+
+
+def at_least_one(value: int, positive: Collection[Atom]) -> int:
+    """Return VALUE where atoms are known to be POSITIVE: symbols of their names and bounds, from 1 on, stand for those that may be less."""
+    if not isinstance(value, Symbolic):
+        return value
+    names = {atom: Symbol(str(atom), 1, max(1, atom.bounds[1])) for atom in positive if atom.bounds[0] < 1}
+    if not names:
+        return value
+    total: dict[Monomial, int] = {}
+    for monomial, coefficient in value.terms:
+        product: Monomial = ()
+        for atom, power in monomial:
+            product = _product(product, ((names.get(atom, atom), power),))
+        total[product] = total.get(product, 0) + coefficient
+    return Symbolic.of(total)
 
 
 def substitute(value: int, sizes: Mapping[str, int]) -> int:

@@ -17,7 +17,22 @@ from math import prod
 
 import numpy as np
 
-from nautilus_cli.ir.dims import divides, exact_divmod, is_symbolic, lower, maximum, minimum, same, upper
+from nautilus_cli.ir.binding import bind, settled
+from nautilus_cli.ir.dims import (
+    at_least_one,
+    divides,
+    exact_divmod,
+    factors,
+    is_symbolic,
+    lower,
+    maximum,
+    minimum,
+    same,
+    substitute,
+    symbol,
+    symbols,
+    upper,
+)
 from nautilus_cli.ir.indicators import equal
 
 
@@ -234,6 +249,23 @@ def regroup(index_map: IndexMap, groups: Sequence[Sequence[int]]) -> IndexMap:
     first, *rest = index_map.stages
     joined = tuple(tuple(axis for number in group for axis in first.coordinates[number]) for group in groups)
     return simplify(IndexMap((Stage(joined, first.offset), *rest)))
+
+
+def agree(first: IndexMap, second: IndexMap) -> bool:
+    """Whether two maps give every coordinate the same offset, as far as simplification shows it.
+
+    Where a size of 0 leaves no coordinate, whatever the others are, it need not be shown for that size.
+    """
+    if first == second:
+        return True
+    count = prod(first.extents)
+    empty = [s for s in symbols(count) if s.source is None and s.low == 0 and same(substitute(count, {s.name: 0}), 0)]
+    sizes = {s.name: symbol(s.name, s.divisor, s.high, s.divisor) for s in empty}
+    first, second = bind(first, sizes), bind(second, sizes)
+    positive = factors(prod(first.extents))
+    return simplify(settled(first, lambda size: at_least_one(size, positive))) == simplify(
+        settled(second, lambda size: at_least_one(size, positive))
+    )
 
 
 def simplify(index_map: IndexMap) -> IndexMap:

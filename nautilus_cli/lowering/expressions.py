@@ -11,7 +11,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Node, Value
-from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, physical
+from nautilus_cli.ir.index_map import IndexMap, agree, broadcast, compose, physical
 from nautilus_cli.ir.types import BOOL, DType
 from nautilus_cli.lowering.slots import PackedWeight, Slots
 from nautilus_cli.ops.movement import is_transparent, pieces, step_through
@@ -126,7 +126,7 @@ class ExpressionBuilder:
     def _compute(self, value: Value, index_map: IndexMap) -> int:
         leaf = self._leaves.get(value)
         if leaf is not None:
-            if leaf.map != index_map:
+            if not agree(leaf.map, index_map):
                 raise InternalError(f"a fused value is needed at {index_map}, but the kernel has it at {leaf.map}", where=value.tensor)
             return self.parameter(leaf.index, value.type.dtype.compute)
         if value in self._packed:

@@ -126,6 +126,27 @@ def test_reduce(reductions: Compiled, batch: int) -> None:
 
 
 @pytest.fixture(scope="module")
+def maybe_empty(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    nodes = [
+        helper.make_node("ReduceLogSumExp", ["x", "axes"], ["without"], keepdims=0),
+        helper.make_node("ReduceLogSumExp", ["x", "axes"], ["with"], keepdims=1),
+        helper.make_node("ReduceMax", ["x", "axes"], ["most"], keepdims=0),
+        helper.make_node("Unsqueeze", ["x", "axes"], ["longer"]),
+        helper.make_node("Relu", ["longer"], ["positive"]),
+    ]
+    inputs: dict[str, Port] = {"x": (FLOAT, ["n", 3, 4]), "axes": (INT64, [1])}
+    outputs = dict.fromkeys(("without", "with", "most", "positive"), FLOAT)
+    return Compiled(tmp_path_factory.mktemp("empty"), nodes, inputs, outputs, n=DimRange(0, 5))
+
+
+@pytest.mark.parametrize("batch", [0, 1, 5])
+def test_batches_of_nothing(maybe_empty: Compiled, batch: int) -> None:
+    x = np.random.default_rng(batch).uniform(0.5, 2.0, (batch, 3, 4)).astype(np.float32)
+    for axis in range(-3, 3):
+        maybe_empty.check({"x": x, "axes": int64(axis)})
+
+
+@pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     nodes = [
         helper.make_node("CumSum", ["x", "axis"], ["plain"]),
