@@ -54,9 +54,7 @@ def verify_sampled(
             continue
         found = list(sampled_values(library, model.graph, list(shapes.values())))
         if not found:
-            raise NoReference(
-                "values of inputs decide shapes, and none were found that it takes", hint="Pass them to verify as --inputs."
-            )
+            raise NoReference("values of inputs decide shapes, and none were found that it takes", hint="Pass them to verify as --inputs.")
         for values in found:
             bindings = {**options.bindings, **as_bindings(values)}
             static = load(options.model, shapes=shapes, bindings=bindings, outputs=options.outputs)

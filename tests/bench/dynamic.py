@@ -159,6 +159,7 @@ def in_sequence(subject: Subject, library: Library, count: int) -> dict[str, Any
             first, second = run_us(shape), run_us(None)
             steady = median(run_us(None) for _ in range(STEADY_RUNS))
             rows.append((shape, first, second, steady))
+            print(shape, first, second, steady, file=sys.stderr, flush=True)
         if memory is not None:
             taken.append(memory.taken())
     found: dict[str, Any] = {"shapes": len(rows), "taken_bytes": taken}
@@ -199,16 +200,16 @@ def main(arguments: list[str]) -> int:
         path, built = subject.library("open")
         found: dict[str, Any] = {"model": options.model, "dynamic": built, "rows": []}
         library = stack.enter_context(load(path))
-        for text in options.shapes:
-            batch, tokens = map(int, text.split("x"))
-            found["rows"].append(compared(subject, library, (batch, tokens)))
-            print(json.dumps(found["rows"][-1]), file=sys.stderr, flush=True)
         found["sequence"] = in_sequence(subject, library, options.random)
-    text = json.dumps(found, indent=1)
-    if options.out:
-        options.out.write_text(text + "\n", encoding="utf-8")
-    else:
-        print(text)
+        for text in ("", *options.shapes):
+            if text:
+                batch, tokens = map(int, text.split("x"))
+                found["rows"].append(compared(subject, library, (batch, tokens)))
+                print(json.dumps(found["rows"][-1]), file=sys.stderr, flush=True)
+            if options.out:  # after each shape, so that what ends early has told what it knows
+                options.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if not options.out:
+        print(json.dumps(found, indent=1))
     return 0
 
 

@@ -11,12 +11,12 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.payload import LAUNCH, Variant
 from nautilus_cli.artifact.sizes import PATCH, SIZE, Operation, Patched
 from nautilus_cli.errors import FileError, UsageError
 from nautilus_cli.ir.dims import symbol
 from nautilus_cli.ir.types import F32
-from nautilus_cli.lowering.plan import Port, Word
+from nautilus_cli.lowering.plan import Alternative, Port, Word
 from nautilus_cli.runtime.library import Library
 from tests.support import fake_library
 
@@ -163,6 +163,65 @@ def test_a_workspace_of_the_caller_must_suffice(library: Library, size: int) -> 
         context.reshape(shapes[1])
     context.reshape(shapes[0])
     context.destroy()
+
+
+DOUBLED_FROM = 12
+
+
+def with_a_choice(image: bytes) -> Variant:
+    """The fake model, in which from so many picks on another kernel, of another geometry, adds the sum to itself, not to the weights."""
+    whole = variant(image)
+    first, second, *rest = whole.plan.launches
+    arena, count = second.words[0], second.words[3]
+    other = Alternative(condition=DOUBLED_FROM - M, kernel=len(whole.plan.kernels), words=(arena, arena, second.words[2], count))
+    kernels = (*whole.plan.kernels, replace(whole.plan.kernels[0], geometry=replace(whole.plan.kernels[0].geometry, threads=32)))
+    plan = replace(whole.plan, kernels=kernels, launches=(first, replace(second, alternatives=(other,)), *rest))
+    return replace(whole, plan=plan, symbols=(*whole.symbols, whole.symbols[0]))
+
+
+def check_choice(found: dict[str, np.ndarray], rows: int, picks: int) -> None:
+    given = np.arange(rows * 3, dtype=np.float32).reshape(rows, 3) * 11
+    added = given if picks >= DOUBLED_FROM else fake_library.WEIGHTS.reshape(-1)[: rows * 3].reshape(rows, 3)
+    np.testing.assert_array_equal(found["sum"], given + added)
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
+def test_what_is_launched_goes_by_the_sizes(tmp_path: Path, host: bytes, image: bytes, launch: str) -> None:
+    path = fake_library.write(tmp_path / "libmodel.so", host, with_a_choice(image))
+    sizes = [(rows, picks) for picks in (2, 12, 4, 20, 10, 14, 6, 16, 8, 18) for rows in (1, 2)]
+    with nautilus_cli.load(path, launch=launch) as library:
+        for _ in range(2):  # more shapes than a context keeps graphs of: their nodes get the other kernel, and the first one again
+            for rows, picks in sizes:
+                for _ in range(3):
+                    check_choice(library(inputs(rows, picks)), rows, picks)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "changes"),
+    [
+        (0, {11: 2**31}),  # alternatives that begin nowhere
+        (0, {11: 3}),  # or among the launches
+        (0, {12: 2**31}),  # more than there are
+        (4, {13: 2**31}),  # a condition that is no row
+        (4, {0: 99}),  # a kernel that there is not
+        (4, {8: 2**31}),  # words that there are not
+        (4, {9: 2**31}),
+    ],
+)
+def test_alternatives_that_name_what_is_not_there(
+    tmp_path: Path, host: bytes, image: bytes, monkeypatch: pytest.MonkeyPatch, kernel: int, changes: dict[int, int]
+) -> None:
+    class Changed:
+        size = LAUNCH.size
+
+        def pack(self, *row: int) -> bytes:
+            is_it = row[0] == kernel and row[12] == int(kernel == 0)  # the launch that has an alternative, or that one
+            return LAUNCH.pack(*(changes.get(number, value) if is_it else value for number, value in enumerate(row)))
+
+    monkeypatch.setattr(payloads, "LAUNCH", Changed())
+    path = fake_library.write(tmp_path / "libmodel.so", host, with_a_choice(image))
+    with pytest.raises(FileError, match="a launch of its plan names what is not there"):
+        nautilus_cli.load(path)
 
 
 class Tampered:

@@ -1,0 +1,131 @@
+"""Kernels for intervals of sizes: every size has one that is legal there, and about as good as one for that size alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import same, substitute
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.kernels.base import KernelRequest, Ranked
+from nautilus_cli.kernels.registry import families
+from nautilus_cli.lowering.intervals import MULTIPLE, _assigned
+from nautilus_cli.lowering.plan import Launch, Plan
+from nautilus_cli.lowering.planner import plan_each
+from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.base import Target
+from nautilus_cli.targets.registry import target as target_named
+from tests.e2e.networks import model
+
+SHAPES = ((1, 1), (1, 8), (3, 7), (4, 64), (16, 33), (2, 509), (1, 512), (32, 128), (32, 512), (31, 499))
+SIZES = [{"batch": b, "rows": n} for b, n in SHAPES]
+CLOSE, FAR = 1.25, 2.0
+"""How much longer a kernel for many sizes may take than the best for one, by the estimates that choose both: where one expression is all
+that matters, and where the number of products does too, of which few and many are told apart only."""
+
+
+def analytic(family: Any, problem: Any, on: Target) -> Any:
+    return family.choose(problem, on)
+
+
+def attention() -> onnx.ModelProto:
+    """y = softmax(x w (x w)') x: a product of fixed columns, one of open ones, and one of open depth, of 16-bit numbers."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["z"]),
+        helper.make_node("Transpose", ["z"], ["zt"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["z", "zt"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["shares"], axis=-1),
+        helper.make_node("MatMul", ["shares", "z"], ["y"]),
+    ]
+    weight = np.random.default_rng(0).standard_normal((768, 768)).astype(np.float16)
+    port = helper.make_tensor_value_info
+    ports = [port("x", TensorProto.FLOAT16, ["batch", "rows", 768])], [port("y", TensorProto.FLOAT16, ["batch", "rows", 768])]
+    return model(nodes, *ports, {"w": weight})
+
+
+@cache
+def planned(target: str, points: tuple[int, ...] = ()) -> Plan:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        onnx.save(attention(), path)
+        dims = {"batch": DimRange(1, 32), "rows": DimRange(1, 512)}
+        fused = pipeline.run(load(path, dims=dims).graph)
+    (found,) = plan_each(fused, [(target_named(target), analytic)], points={"rows": points} if points else {})
+    return found
+
+
+def launched(plan: Plan, launch: Launch, sizes: Mapping[str, int]) -> KernelRequest:
+    """Return what the host launches: the first alternative whose condition holds, else the launch itself."""
+    kernel = next((a.kernel for a in launch.alternatives if substitute(a.condition, sizes) <= 0), launch.kernel)
+    return plan.kernels[kernel].request
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "emulated"])
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_every_size_has_a_kernel_that_is_legal_there(target: str, sizes: Mapping[str, int]) -> None:
+    plan = planned(target)
+    for launch in plan.launches:
+        request = launched(plan, launch, sizes)
+        assert families()[request.family].violations(bind(request.problem, sizes), request.schedule, target_named(target)) == ()
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_kernels_are_about_as_good_as_those_for_one_size(sizes: Mapping[str, int]) -> None:
+    plan, on = planned("sm_90a"), target_named("sm_90a")
+    for launch in plan.launches:
+        request = launched(plan, launch, sizes)
+        family = families()[request.family]
+        if not isinstance(family, Ranked):
+            continue
+        at = bind(request.problem, sizes)
+        alone = family.estimated_us(at, family.choose(at, on), on)
+        limit = CLOSE if same(request.problem.batch, 1) else FAR
+        assert family.estimated_us(at, request.schedule, on) < limit * alone, f"{request.family} at {sizes}"
+
+
+def test_products_go_to_tensor_cores_and_sizes_that_are_multiples_have_kernels_of_their_own() -> None:
+    plan = planned("sm_90a")
+    used = {launched(plan, launch, {"batch": 16, "rows": 256}).family for launch in plan.launches}
+    assert "gemm_wgmma" in used and "gemm" not in used
+    odd, even = ({launched(plan, launch, {"batch": 16, "rows": n}).schedule for launch in plan.launches} for n in (255, 256))
+    assert {s.vector for s in odd if hasattr(s, "vector")} == {1}
+    assert {s.vector for s in even if hasattr(s, "vector")} == {MULTIPLE}
+
+
+def test_arguments_of_kernels_for_multiples_are_sizes_as_they_are() -> None:
+    plan = planned("sm_90a")
+    special = [(a, plan.kernels[a.kernel].request) for launch in plan.launches for a in launch.alternatives]
+    assert len(special) > 8
+    for sizes in ({"batch": 3, "rows": 64}, {"batch": 1, "rows": 512}):
+        for alternative, request in special:
+            values = [substitute(word.value, sizes) for word in alternative.words[request.pointers :]]
+            assert values == [substitute(value, sizes) for value in request.scalar_values]
+            assert bind(plan.kernels[alternative.kernel].geometry, sizes).grid[0] > 0
+
+
+def test_sizes_that_the_user_names_get_the_kernels_of_a_library_for_them_alone() -> None:
+    plan, on = planned("sm_90a", (128, 384)), target_named("sm_90a")
+    for launch in plan.launches:
+        request = launched(plan, launch, {"batch": 1, "rows": 384})
+        family = families()[request.family]
+        at = bind(request.problem, {"batch": 1, "rows": 384})
+        if isinstance(family, Ranked):
+            best = family.estimated_us(at, family.choose(at, on), on)
+            assert family.estimated_us(at, request.schedule, on) < (CLOSE if same(request.problem.batch, 1) else FAR) * best
+
+
+def test_few_kernels_serve_many_steps_and_stay_while_they_do_about_as_well() -> None:
+    costs = [[1.0, 1.01, 9.0], [1.0, 1.02, 9.0], [2.0, 1.0, 9.0], [1.0, 1.01, 9.0], [5.0, 5.0, 1.0]]
+    assert _assigned(costs, 3) == [0, 0, 1, 1, 2]
+    assert len(set(_assigned(costs, 1))) == 1
+    assert len(set(_assigned(costs, 2))) == 2
