@@ -19,11 +19,12 @@ def rates(results: Path, chart: Path) -> None:
     matplotlib.use("svg" if chart.suffix == ".svg" else "agg")
     from matplotlib import pyplot
 
+    pyplot.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "products"}
     figure, axes = pyplot.subplots(figsize=(8, 0.6 + 0.24 * len(best)))
     places = list(range(len(best)))[::-1]
     axes.barh(places, list(best.values()), color=OURS, height=0.7)
     axes.set_yticks(places, list(best), fontsize=8, color=TEXT)
-    axes.set_xlabel("time of cuBLAS / ours", fontsize=8, color=TEXT)
+    axes.set_xlabel("time of cuBLAS / ours with programmatic edges", fontsize=8, color=TEXT)
     for place, ratio in zip(places, best.values(), strict=True):
         axes.text(ratio, place, f" {ratio:.2f}", va="center", fontsize=7, color=TEXT)
     axes.axvline(1.0, color=TEXT, linewidth=0.8)
@@ -31,4 +32,4 @@ def rates(results: Path, chart: Path) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.tight_layout()
-    figure.savefig(chart, dpi=150)
+    figure.savefig(chart, dpi=150, metadata={"Date": None} if chart.suffix == ".svg" else None)
