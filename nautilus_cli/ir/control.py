@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from nautilus_cli.ir.graph import Graph, Node
 from nautilus_cli.ir.types import TensorType
@@ -62,6 +62,13 @@ def bodies(attrs: object) -> tuple[Graph, ...]:
     if isinstance(attrs, BranchAttrs):
         return (attrs.then_branch, attrs.else_branch)
     return (attrs.body,) if isinstance(attrs, LoopAttrs) else ()
+
+
+def own_attributes(attrs: object) -> object:
+    """Return attributes without the graphs among them."""
+    if not bodies(attrs):
+        return attrs
+    return tuple(v for v in (getattr(attrs, f.name) for f in fields(attrs)) if not isinstance(v, Graph))  # type: ignore[arg-type]
 
 
 def all_nodes(graph: Graph) -> Iterator[Node]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 
 from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.control import bodies, own_attributes
 from nautilus_cli.ir.dims import (
     Atom,
     Count,
@@ -35,8 +36,13 @@ def counts_in(value: object) -> frozenset[Symbol]:
 
 
 def counts_of(node: Node) -> frozenset[Symbol]:
-    """Return the counts that a node needs to know: those of its operands, its results and its attributes."""
-    found = counts_in(node.attrs)
+    """Return the counts that a node needs to know: those of its operands, its results and its attributes.
+
+    Of a node that holds graphs they are those of the nodes in these, of which some may come from such a node.
+    """
+    found = counts_in(own_attributes(node.attrs))
+    for body in bodies(node.attrs):
+        found = found.union(*map(counts_of, body.nodes))
     for value in (*node.operands(), *node.results()):
         found |= counts_of_value(value)
     return found

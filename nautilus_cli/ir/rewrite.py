@@ -43,7 +43,7 @@ def prune(graph: Graph) -> Graph:
     """
     holders = dict(graph.counts)
     live = {value for _, value in graph.outputs}
-    live.update(holders[s.name] for value in tuple(live) for s in counts_of_value(value))
+    live.update(holders[s.name] for value in tuple(live) for s in counts_of_value(value) if s.name in holders)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         read = [number for number, value in enumerate(node.outputs) if value in live]
@@ -51,7 +51,7 @@ def prune(graph: Graph) -> Graph:
             continue
         live.update(node.operands())
         if holders:
-            live.update(holders[s.name] for s in counts_of(node))
+            live.update(holders[s.name] for s in counts_of(node) if s.name in holders)  # not those of a graph in it, or around
         # Only the last ones: an unread result between others (of Split) still decides where its neighbours begin.
         outputs = tuple(value if number <= read[-1] else None for number, value in enumerate(node.outputs))
         kept.append(node if outputs == node.outputs else replace(node, outputs=outputs))

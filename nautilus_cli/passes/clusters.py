@@ -59,7 +59,7 @@ class Dataflow:
         """Note which nodes give the counts that others need to know, movement between them included."""
         for node in self.computing:
             found = counts_of(node).union(*(counts_in(self.source(v)[1]) for v in node.operands()))
-            givers = dict.fromkeys(self.producer[self.source(holders[s.name])[0]] for s in found)
+            givers = dict.fromkeys(self.producer[self.source(holders[s.name])[0]] for s in found if s.name in holders)
             givers.pop(node, None)  # what gives a count has it in a shape, and does not read it
             self._counts[node] = tuple(givers)
             for giver in givers:

@@ -21,7 +21,7 @@ from nautilus_cli.frontend.constructs.stacking import stacked
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
-from nautilus_cli.ir.dims import UndecidedError, maximum, upper
+from nautilus_cli.ir.dims import UndecidedError, maximum, minimum, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64
 from nautilus_cli.ops.wide import cast
@@ -111,13 +111,20 @@ def _held(
     few = MOST_UNROLLED_NODES if is_certain else MOST_CHECKED_NODES
     if trips is None and declared is None and not found.is_conditional and not found.is_last:
         raise call.error("never ends: it has no trip count, and its condition stays true")
-    if found.is_last or found.is_settled or (limit is not None and limit <= MOST_UNROLLED and limit * len(found.graph.nodes) <= few):
+    is_open = trips is not None and limit is None
+    if (not is_open and (found.is_last or found.is_settled)) or (
+        limit is not None and limit <= MOST_UNROLLED and limit * len(found.graph.nodes) <= few
+    ):
         return None, ""
     if declared is not None and not (is_certain and limit is not None):
         return None, ""  # the declared length is held against the run's
     sizes = None if trips is None else call.builder.sizes_in(trips)
     known = limit if sizes is None else sizes.item()
+    if known is not None and found.is_last:
+        known = minimum(known, 1)
     count = None if trips is None or known is not None else _as_count(call, trips)
+    if count is not None and found.is_last:
+        count = call.builder.node("Min", [count, call.constant(np.int64(1))])
     start = None if is_counted or condition is None else as_flag(call.builder, condition)
     if is_certain and known is not None:
         after, collected, _ = repeated(call, found, trips=known, collected=(False,) * len(found.pieces), length=maximum(known, 0))
