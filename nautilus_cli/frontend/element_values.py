@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.declared_sizes import MOST_ELEMENTS
 from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.ir.dims import Element, FloatElement, Symbol, Symbolic, atoms, element, is_symbolic, symbols
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.operands import HIGHEST, LOWEST, RangeError, UnknownContentsError
 
@@ -28,7 +30,7 @@ def with_elements(inputs: Inputs, error: UnknownContentsError) -> Inputs | None:
     if all(name in inputs.elements for name in behind):
         return None
     taken = {s.name for type_ in types.values() for dim in type_.static for s in symbols(dim)}
-    made = {name: _elements(name, types[name], taken) for name in behind if name not in inputs.elements}
+    made = {name: _elements(name, types[name], taken, inputs.ranges) for name in behind if name not in inputs.elements}
     return replace(inputs, elements={**inputs.elements, **made})
 
 
@@ -39,17 +41,33 @@ def is_candidate(type_: TensorType) -> bool:
     return type_.elements <= MOST_ELEMENTS
 
 
-def _elements(name: str, type_: TensorType, taken: set[str]) -> np.ndarray:
-    """Return symbols for the elements of an input, each with the widest range."""
+def require_used(inputs: Inputs) -> None:
+    """Refuse ranges of elements that decide nothing.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for text in inputs.ranges:
+        name, number = text.removesuffix("]").rsplit("[", 1)
+        if int(number) >= np.size(inputs.elements.get(name, ())):
+            raise UsageError("this element decides no shape, or is not there", where=f"--dim {quoted(text)}")
+
+
+def _elements(name: str, type_: TensorType, taken: set[str], ranges: Mapping[str, DimRange]) -> np.ndarray:
+    """Return symbols for the elements of an input, each with the range that the user gives it, else with the widest one."""
     array = np.empty(type_.elements, dtype=object)
     for index in range(type_.elements):
         if type_.dtype.is_float:
             array[index] = FloatElement(name, index)
             continue
         label = f"{quoted(name)[1:-1]}[{index}]"
+        given = ranges.get(f"{name}[{index}]")
         while label in taken:
             label += "'"
         low, high = type_.dtype.limits
+        if given is not None:
+            array[index] = element(Element(name, index), label, max(low, given.low), min(high, given.high))
+            continue
         array[index] = element(Element(name, index, saturates=True), label, max(low, LOWEST), min(high, HIGHEST))
     return array.reshape(type_.static)
 

@@ -50,6 +50,7 @@ class Inputs:
         notes: sentences for the user.
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
         elements: symbols for the elements of run-time inputs that rules compute with; the host reads those.
+        ranges: what the user says of elements, by `INPUT[NUMBER]`.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
         lets_numbers_decide: whether numbers that kernels compute may decide shapes.
     """
@@ -58,6 +59,7 @@ class Inputs:
     constants: Mapping[str, np.ndarray]
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
     elements: Mapping[str, np.ndarray] = field(default_factory=dict)
+    ranges: Mapping[str, DimRange] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     lets_numbers_decide: bool = False
@@ -80,6 +82,8 @@ def resolve_inputs(
     initial = {t.name for t in graph.initializer}
     declared = {v.name: declared_type(v) for v in graph.input if v.name not in initial}
     _check_given(graph, declared, initial, shapes, bindings)
+    ranges = _of_elements(declared, dims)
+    dims = {name: given for name, given in dims.items() if name not in ranges}
     sizes = _named_sizes(declared, dims)
     bound = {name: _with_shape(declared[name], bound_shape(name, shape, declared[name].dims), sizes) for name, shape in shapes.items()}
     types: dict[str, TensorType] = {}
@@ -109,7 +113,7 @@ def resolve_inputs(
     if bound_text is not None:
         raise UsageError("an input of strings cannot be bound", where=f"--bind {quoted(bound_text)}", hint="Pass it at run time.")
     numbers = {name: replace(type_, dtype=U32) if name in texts else type_ for name, type_ in types.items()}
-    return Inputs(numbers, constants, notes=tuple(notes), texts=texts & types.keys())
+    return Inputs(numbers, constants, ranges=ranges, notes=tuple(notes), texts=texts & types.keys())
 
 
 DEFAULT_RANGES = {"batch": DimRange(1, 64), "other": DimRange(1, 512)}
@@ -133,6 +137,18 @@ def _with_default_ranges(
         found.append(size)
         notes.append(f"dimension {quoted(label)[1:-1]} has no size or range: {default} is taken; --dim or --shape sets another.")
     return tuple(found)
+
+
+def _of_elements(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[str, DimRange]:
+    """Return the ranges that the user gives of elements of integer inputs, rather than of dimensions."""
+    named = {dim.name for input_ in declared.values() for dim in input_.dims or () if isinstance(dim, Sym)}
+    found = {}
+    for text, given in dims.items():
+        name, _, number = text.removesuffix("]").rpartition("[")
+        is_element = text.endswith("]") and number.isdecimal() and name in declared and declared[name].dtype.kind in ("int", "uint")
+        if is_element and text not in named:
+            found[text] = given
+    return found
 
 
 def _named_sizes(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:

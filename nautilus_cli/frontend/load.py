@@ -12,7 +12,7 @@ from onnx import IR_VERSION, ModelProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.cut import cut
 from nautilus_cli.frontend.declared_sizes import agrees, candidates, narrowed, solved
-from nautilus_cli.frontend.element_values import with_elements, with_ranges
+from nautilus_cli.frontend.element_values import require_used, with_elements, with_ranges
 from nautilus_cli.frontend.equal_dims import joined
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.importer import Importer, import_graph
@@ -169,6 +169,9 @@ def _with_known_inputs(
             if known is None:
                 raise
             inputs = known
+            if isinstance(refusal, RangeError) and refusal.is_default:
+                taken = (f"{name} up to {high}" for name, (_, high) in refusal.ranges.items())
+                notes.append(f"values of inputs are sizes without a bound: {', '.join(taken)}; --dim sets other ranges.")
         except UndecidedError as error:
             found = joined(inputs, error)
             if found is None:
@@ -227,6 +230,7 @@ def load_model(
     is_cut = cut(model, outputs)
     inputs = resolve_inputs(model.graph, shapes, bindings, dims)
     inputs, graph, notes = imported(model, inputs, external, weights, size_bytes)
+    require_used(inputs)
     return LoadedModel(
         graph=graph,
         sha256=external.sha256(sha256),

@@ -251,7 +251,7 @@ class GraphBuilder:
         if len(types) < outputs:
             raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
         with ErrorPlace(place):
-            _refuse_ranges(shortened(types[:outputs]))
+            _refuse_ranges(shortened(types[:outputs]), is_default=True)
         return tuple(check_size(type_, place, self.most_bytes) for type_ in types[:outputs])
 
     def _inferred(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
@@ -344,10 +344,10 @@ class GraphBuilder:
         )
 
 
-def _refuse_ranges(cuts: Mapping[str, Cut]) -> None:
+def _refuse_ranges(cuts: Mapping[str, Cut], *, is_default: bool = False) -> None:
     """Ask for the ranges of CUTS, if there are any."""
     if cuts:
-        raise RangeError({name: (cut.low, cut.high) for name, cut in cuts.items()})
+        raise RangeError({name: (cut.low, cut.high) for name, cut in cuts.items()}, is_default=is_default)
 
 
 def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None], outputs: int) -> tuple[TensorType, ...]:

@@ -54,12 +54,14 @@ class RangeError(ModelError):
 
     Attributes:
         ranges: least and greatest value by the symbol's name.
+        is_default: whether they are those of sizes of which no rule says how large they can be.
     """
 
-    def __init__(self, ranges: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, ranges: Mapping[str, tuple[int, int]], *, is_default: bool = False) -> None:
         told = ", ".join(f"{name} from {low} to {high}" for name, (low, high) in ranges.items())
         super().__init__(f"takes {told}, and other operators other values")
         self.ranges = ranges
+        self.is_default = is_default
 
 
 def depends_on_values(value: int) -> bool:

@@ -14,7 +14,7 @@ from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import resolve_inputs
 from nautilus_cli.frontend.load import LoadedModel, load_model
-from nautilus_cli.ir.dims import Element, same, substitute, symbols
+from nautilus_cli.ir.dims import Element, lower, same, substitute, symbols, upper
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.verifier import verify_graph
@@ -113,7 +113,7 @@ def test_a_declared_output_gives_the_value_of_an_input() -> None:
 
 def test_without_a_declared_size_the_run_reads_the_value() -> None:
     (size,) = progression("k").graph.outputs[0][1].type.static
-    assert {s.source for s in symbols(size)} == {Element("n", 0)}
+    assert [(s.source.input, s.source.index) for s in symbols(size) if isinstance(s.source, Element)] == [("n", 0)]
 
 
 def test_some_elements_of_an_input_may_stay_unknown() -> None:
@@ -200,3 +200,42 @@ def test_a_dimension_that_must_be_a_sum_becomes_it() -> None:
 def test_a_sum_outside_the_range_is_refused() -> None:
     with pytest.raises(ModelError, match=r"dimensions \[past \+ rows, total\] meet"):
         masked(DimRange(30, 40))
+
+
+def expanded(**dims: DimRange) -> LoadedModel:
+    """A number repeated to a shape of two sizes that the run says."""
+    model = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Expand", ["x", "shape"], ["y"])],
+            "g",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, []), helper.make_tensor_value_info("shape", TensorProto.INT64, [2])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        ),
+        opset_imports=[helper.make_opsetid("", 20)],
+        ir_version=9,
+    )
+    return load_model(model, ExternalData(Path()), "0", dims=dims)
+
+
+def bounds(found: LoadedModel) -> list[tuple[int, int]]:
+    ((_, value),) = found.graph.outputs
+    return [(lower(size), upper(size)) for size in value.type.static]
+
+
+def test_a_size_that_nothing_bounds_has_a_default_and_a_note() -> None:
+    found = expanded()
+    assert bounds(found) == [(0, 4096)] * 2
+    assert found.notes == (
+        "values of inputs are sizes without a bound: shape[0] up to 4096, shape[1] up to 4096; --dim sets other ranges.",
+    )
+
+
+def test_the_user_may_give_an_element_a_range() -> None:
+    found = expanded(**{"shape[0]": DimRange(1, 7), "shape[1]": DimRange(2, 100_000)})
+    assert bounds(found) == [(1, 7), (2, 100_000)] and not found.notes
+
+
+@pytest.mark.parametrize("name", ["shape[2]", "x[0]", "shape"])
+def test_a_range_of_what_decides_nothing_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="decides no shape|no input has a dimension of this name"):
+        expanded(**{name: DimRange(1, 7)})
