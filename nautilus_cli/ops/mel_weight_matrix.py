@@ -8,12 +8,12 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import F64, TensorType
+from nautilus_cli.ir.types import F64, I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, known, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import FLOATS, INDICES, NUMERIC, dtype_from_onnx
 from nautilus_cli.ops.numbers import Arithmetic, progression
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import cast, reshape
+from nautilus_cli.ops.wide import cast, reshape, scalar
 
 _NAMES = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
 _MEL = 2595.0
@@ -118,6 +118,12 @@ def _build(emitter: Emitter, attrs: MelWeightMatrixAttrs, operands: tuple[Value 
     is_rising = emitter.node("And", [on.apply("GreaterOrEqual", place, begin), on.apply("LessOrEqual", place, peak)])
     is_falling = emitter.node("And", [on.apply("GreaterOrEqual", place, peak), on.apply("Less", place, end)])
     found = on.where(is_falling, downwards, on.where(is_rising, upwards, 0))
+    # Bands that leave the spectrum are an index out of range, which the run reports: the second of one matrix.
+    first_edge, last_peak, last_end = (reshape(emitter, _part(emitter, edges, n, 1), ()) for n in (0, bands, bands + 1))
+    ends = [on.apply("GreaterOrEqual", first_edge, 0), on.apply("Less", last_peak, count), on.apply("LessOrEqual", last_end, count)]
+    is_inside = emitter.node("And", [emitter.node("And", ends[:2]), ends[2]])
+    index = emitter.node("Where", [is_inside, scalar(emitter, 0, I64), scalar(emitter, 1, I64)])
+    found = emitter.node("Gather", [reshape(emitter, found, (1, count, bands)), index], axis=0)
     return (cast(emitter, found, dtype_from_onnx(attrs.output_datatype)),)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import symbol, upper
 from nautilus_cli.ir.types import F32, I64, TensorType
-from tests.unit.ops.open_lowered import Open, elements, reals
+from tests.unit.ops.open_lowered import Open, elements, evaluate_bound, reals
 
 N, M = symbol("n", 1, 9), symbol("m", 1, 20)
 RANDOM = np.random.default_rng(5)
@@ -326,6 +327,12 @@ def test_mel_weight_matrix() -> None:
     ):
         scalars = {"bands": np.array(bands), "length": np.array(length), "rate": np.array(rate)}
         one.check({**scalars, "low": np.array(low, np.float32), "high": np.array(high, np.float32)}, 1e-6)
+    with pytest.raises(ModelError, match="index"):
+        evaluate_bound(
+            one.graph,
+            {"rate": np.array(8192), "low": np.array(0, np.float32), "high": np.array(9000, np.float32)},
+            {"bands[0]": 8, "length[0]": 16},
+        )
 
 
 def test_range_and_pad_of_onnxruntime() -> None:
