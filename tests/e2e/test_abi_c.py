@@ -15,6 +15,7 @@ from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 from tests.support import fake_library, tiny_library
+from tests.unit.runtime.test_values import variant as sized_by_values
 
 HERE = Path(__file__).parent
 
@@ -112,3 +113,16 @@ def test_two_emulated_libraries_in_one_process(tmp_path):
     second = fake_library.write(tmp_path / "libsecond.so", host, moved_weights(variant))
     program, arguments = compiled_pair(tmp_path, (first, second))
     assert run(program, *arguments, "300") == ""
+
+
+@pytest.mark.parametrize("flavour", [name for name in FLAVOURS if name != "thread"])
+def test_values_that_decide_sizes(tmp_path, flavour):
+    compiler, flags, sanitizers = FLAVOURS[flavour]
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    image = fake_library.fake_image(tmp_path, flags=sanitizers)
+    library = fake_library.write(tmp_path / "libmodel.so", host, sized_by_values(image))
+    program = tmp_path / "use_values"
+    fake_library.compile_c(program, *flags, *sanitizers, HERE / "use_values.c", "-x", "none", library, compiler=(compiler,))
+    run(program)
