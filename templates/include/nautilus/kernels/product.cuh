@@ -26,18 +26,19 @@ inline constexpr int kProductThreads =
     Schedule::kTileM / Schedule::kThreadM * (Schedule::kTileN / Schedule::kThreadN) * Schedule::kSlicesK;
 
 // Which results a block computes. Blocks run down groups of kGroupM tile rows, so that those in flight share rows and columns in L2.
+// There may be more blocks than tiles, and no tile at all: the rows of those behind the last are none.
 struct TileIndex {
   int m, n;
 };
 template <class Schedule>
 NAUTILUS_DEVICE TileIndex tile_index(int block, int rows, int columns) {
   const int tiles_m = ceil_divide(rows, Schedule::kTileM);
-  const int tiles_n = ceil_divide(columns, Schedule::kTileN);
+  const int tiles_n = greatest(1, ceil_divide(columns, Schedule::kTileN));
   if constexpr (Schedule::kGroupM == 1) {
     return {block / tiles_n, block % tiles_n};
   } else {
     const int first = block / (Schedule::kGroupM * tiles_n) * Schedule::kGroupM;
-    const int height = least(tiles_m - first, Schedule::kGroupM);
+    const int height = greatest(1, least(tiles_m - first, Schedule::kGroupM));
     const int rest = block % (Schedule::kGroupM * tiles_n);
     return {first + rest % height, rest / height};
   }
