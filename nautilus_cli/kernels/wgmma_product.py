@@ -41,6 +41,7 @@ _WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these sh
     (64, 2, "ping_pong"),
     (128, 2, "ping_pong"),
 )
+_DEPTH_CLUSTERS = (2, 3, 4, 6)
 _TILES_N = (16, 32, 64, 96, 128, 160, 192, 208, 224, 256)
 
 # Cost model of a GPU, in cycles of a multiprocessor, of launches with programmatic edges: fitted to 700 schedules of products of 16 bits
@@ -298,11 +299,11 @@ def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
         "consumers": (1, 2, 3),
         "ping_pong": (0, 1),
         "slices_depth": (0, 1),
-        "cluster_m": (1, 2, 4),
-        "cluster_n": (1, 2, 4),
-        "cluster_k": (1, 2, 4, 8),
+        "cluster_m": (1, 2),
+        "cluster_n": (1, 2),
+        "cluster_k": (1, *_DEPTH_CLUSTERS),
         "stores_boxes": (0, 1) if problem.result_bytes else (0,),
-        "group_m": (1, 4, 8, 16),
+        "group_m": (1, 8),
     }
 
 
@@ -369,7 +370,7 @@ def _shared(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Iterat
     yield replace(schedule, cluster_n=2)
     if not schedule.ping_pong and problem.terms == 1:
         tiles = cluster_tiles(problem, schedule)
-        yield from (replace(schedule, cluster_k=blocks) for blocks in (2, 3, 4, 6) if tiles <= target.resident_clusters(blocks))
+        yield from (replace(schedule, cluster_k=blocks) for blocks in _DEPTH_CLUSTERS if tiles <= target.resident_clusters(blocks))
 
 
 def _tilings(problem: WgmmaProduct) -> Iterator[Schedule]:
