@@ -21,7 +21,7 @@ _MOST_HELD_BLOCK = 16 * _MOST_THREADS
 _SLOT_BYTES = 8
 """Shared memory for one partial result (kernels/row.cuh)."""
 
-_EMULATED_COLUMNS = 8192
+_EMULATED_COLUMNS = 2048
 """Above this a row's sum is split over a warp in emulation too, so that it stays as exact as on a device."""
 
 

@@ -427,6 +427,17 @@ static nautilus_status begin(const nautilus_model *model, struct shapes *shapes)
   return NAUTILUS_OK;
 }
 
+/* An output that lies in an input is as large, and has its rows inside. */
+static nautilus_status check_shared(const nautilus_model *model, const struct shapes *shapes) {
+  for (size_t i = 0; i < model->port_count; i++) {
+    const struct payload_port *port = &model->payload.ports[i];
+    if (port->shared != 0 && (shapes->port_bytes[i] != shapes->port_bytes[port->shared - 1] ||
+                              shapes->dims[port->dim_first + port->axis] > port->capacity))
+      return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: an output does not fit the input that it lies in");
+  }
+  return NAUTILUS_OK;
+}
+
 static nautilus_status work_out(const nautilus_model *model, const int64_t *const *inputs, const void *const *values,
                                 struct shapes *shapes, size_t *source) {
   const struct payload *payload = &model->payload;
@@ -440,6 +451,7 @@ static nautilus_status work_out(const nautilus_model *model, const int64_t *cons
   if (!all_are_numbers)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
   TRY(apply_all(model, shapes));
+  TRY(check_shared(model, shapes));
   shapes->is_set = 1;
   return check_inputs(model, inputs, shapes);
 }
