@@ -333,6 +333,11 @@ class GraphBuilder:
         inner._read, inner.requirements, inner._names, inner._around = self._read, self.requirements, self._names, self
         return inner
 
+    def take(self, inner: GraphBuilder) -> None:
+        """Append what such a builder has, in place of a node that would hold it."""
+        self.nodes += inner.nodes
+        self._counts += inner._counts
+
     def spend_as(self, inner: GraphBuilder) -> None:
         """Count what such a builder has folded."""
         self._fold_bytes, self._fold_work = inner._fold_bytes, inner._fold_work

@@ -70,12 +70,12 @@ def _decided_at_run_time(call: Occurrence, condition: Value) -> Sequence[Entity 
     imported = [found for found in branches if not isinstance(found, OperandsError)]
     tensors = [[value for value in found if isinstance(value, Value)] for _, found in imported]
     if any(len(found) < count for found in tensors):
-        return _both(call, condition)
+        return _both(call, condition, imported)
     pairs = list(zip(*tensors, strict=True))
     differing = [number for number, (yes, no) in enumerate(pairs) if yes.type != no.type]
     graphs = [closed(builder, (), _named(found)) for (builder, _), found in zip(imported, tensors, strict=True)]
     if not differing and all(_is_cheap(graph) for graph, _ in graphs) and sum(len(graph.nodes) for graph, _ in graphs) <= CHEAP_NODES:
-        return _both(call, condition)
+        return _both(call, condition, imported)
     types = [yes.type for yes, _ in pairs]
     sizes = {number: _sizes(call, number, *pairs[number]) for number in differing}
     for number, shape in sizes.items():
@@ -193,23 +193,23 @@ def _is_cheap(graph: Graph) -> bool:
     )
 
 
-def _both(call: Occurrence, condition: Value) -> Sequence[Entity | None]:
+def _both(call: Occurrence, condition: Value, branches: Sequence[Imported]) -> Sequence[Entity | None]:
     """Compute both branches, and choose."""
     builder = call.builder
     flag = as_flag(builder, condition)
     refusal = builder.node("Not", [flag])
-    found = []
-    first = len(builder.nodes)
-    for name, wanted in zip(BRANCHES, (flag, refusal), strict=True):
-        start = len(builder.nodes)
-        found.append(call.body(name, 0, len(call.node.output)).run(call.host, ()))
-        guard(builder, start, wanted)
-    if len(builder.nodes) - first > MOST_NODES:
+    count = sum(len(inner.nodes) for inner, _ in branches)
+    if count > MOST_NODES:
         raise call.error(
-            f"its condition is only known at run time, and its branches have {len(builder.nodes) - first} nodes together; "
-            f"both are computed then, which is done up to {MOST_NODES}",
+            f"its condition is only known at run time, and its branches have {count} nodes together; "
+            f"both are computed where what they give is no tensor, which is done up to {MOST_NODES}",
             "Where the condition depends on the value of an input, fix that with --bind NAME=VALUE.",
         )
+    for (inner, _), wanted in zip(branches, (flag, refusal), strict=True):
+        start = len(builder.nodes)
+        builder.take(inner)
+        guard(builder, start, wanted)
+    found = [given for _, given in branches]
     return [
         select(call, flag, yes, no, f"result {number}", call.tensor_name(number)) if name else None
         for number, (name, yes, no) in enumerate(zip(call.node.output, *found, strict=False))

@@ -15,7 +15,7 @@ from onnx import GraphProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.constructs.held import given_by_a_kernel
-from nautilus_cli.frontend.constructs.loop_body import body_graph, cut_to, repeated, without_pieces
+from nautilus_cli.frontend.constructs.loop_body import Body, body_graph, cut_to, repeated, without_pieces
 from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
 from nautilus_cli.frontend.constructs.stacking import stacked
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
@@ -132,7 +132,7 @@ def _held(
     if not _read(call, len(states)):
         after, _, _ = repeated(call, without_pieces(found), trips=known, count=count, start=start)
         return [*after, *(_unavailable(call, number) for number in range(len(found.pieces)))], ""
-    return _counted(call, body, states, known, count, start), ""
+    return _counted(call, found.counting or found, known, count, start), ""
 
 
 def _read(call: Occurrence, states: int) -> bool:
@@ -140,20 +140,17 @@ def _read(call: Occurrence, states: int) -> bool:
     return any(call.node.output[states:])
 
 
-def _counted(
-    call: Occurrence, body: Subgraph, states: Sequence[Entity], trips: int | None, count: Value | None, start: Value | None
-) -> Sequence[Entity]:
+def _counted(call: Occurrence, found: Body, trips: int | None, count: Value | None, start: Value | None) -> Sequence[Entity]:
     """Return the results of a loop whose scan outputs have a length that only its end tells."""
-    found = body_graph(call, body, states, is_loop=True, is_counted=True)
     bound = MOST_PIECES if trips is None or upper(trips) > MOST_BOUND else maximum(trips, 0)
     reverse = (False,) * len(found.pieces)
     after, collected, number = repeated(
         call, found, trips=trips, count=count, start=start, collected=reverse, length=bound, is_whole=False, most=upper(bound)
     )
     assert number is not None
-    length = call.builder.count(call.size_name(len(states)), bound)
+    length = call.builder.count(call.size_name(found.count), bound)
     call.builder.holds(length, given_by_a_kernel(call, number))
-    first = len(states)
+    first = found.count
     return [*after, *(cut_to(call, value, length, call.tensor_name(first + place)) for place, value in enumerate(collected))]
 
 

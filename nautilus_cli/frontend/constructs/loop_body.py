@@ -40,6 +40,7 @@ class Body:
         is_conditional: whether its first result says that the loop goes on.
         is_last: whether the first iteration is the last one.
         is_settled: whether its first result follows from constants: an iteration's number, or a state that counts, decides the end.
+        counting: the same with the iteration's number among its states, where that is not among them already.
     """
 
     graph: Graph
@@ -52,6 +53,7 @@ class Body:
     is_conditional: bool
     is_last: bool
     is_settled: bool
+    counting: Body | None = None
 
 
 def body_graph(
@@ -61,7 +63,6 @@ def body_graph(
     *,
     is_loop: bool,
     elements: Sequence[TensorType] = (),
-    is_counted: bool = False,
 ) -> Body:
     """Import a body once, of which nothing is known but the types of what it reads.
 
@@ -69,7 +70,6 @@ def body_graph(
         call: the node.
         body: of it.
         states: before the first iteration.
-        is_counted: whether its iterations are counted, though it may not ask for their number.
         is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
         elements: types of the pieces that it takes behind the states, as that of a Scan.
 
@@ -108,12 +108,9 @@ def body_graph(
     known = {carried[place]: value for place, value in kept.items()}
     is_conditional = flag is not None and flag.constant is None
     changing = [place for place in range(len(carried)) if place not in kept]
-    graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
-    read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
-    if not is_counted and not any(value is number for value in (*read, *following[:-1], *given)):
-        changing = changing[:-1]
-        graph, outside = _graph(builder, carried, pieces, following, given, known, changing, flag if is_conditional else None)
-    return Body(
+    condition = flag if is_conditional else None
+    graph, outside = _graph(builder, carried, pieces, following, given, known, changing, condition)
+    whole = Body(
         graph=graph,
         count=count,
         states=tuple(initial[place] for place in changing),
@@ -125,6 +122,11 @@ def body_graph(
         is_last=flag is not None and flag.constant is not None and not flag.constant.item(),
         is_settled=is_conditional and flag is not None and _is_settled(builder.nodes, flag, initial, carried, following),
     )
+    read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
+    if any(value is number for value in (*read, *following[:-1], *given)):
+        return whole
+    graph, outside = _graph(builder, carried, pieces, following, given, known, changing[:-1], condition)
+    return replace(whole, graph=graph, outside=outside, states=whole.states[:-1], changing=whole.changing[:-1], counting=whole)
 
 
 def _graph(

@@ -21,5 +21,6 @@ def test_limits() -> None:
     assert f"where the model says one (up to {loop.MOST_BOUND}), else for {loop.MOST_PIECES}, " in text
     assert f"after {loop_body.MOST_OPEN_ITERATIONS} iterations, where only the run knows its end" in text
     assert f"A count of more than {loop_body.MOST_ITERATIONS} that is known at compile time" in text
+    assert f"sequences or optional values, up to {if_.MOST_NODES} nodes together" in text
     assert f"Where both come to {if_.CHEAP_NODES} nodes or fewer" in text
     assert f"up to {MOST_DEPTH} deep" in text
