@@ -12,10 +12,12 @@ from nautilus_cli.kernels.product import Product
 from nautilus_cli.kernels.skinny_product import Schedule
 from nautilus_cli.targets.base import Target
 
-__all__ = ["FAMILY", "MOST_ROWS", "GemmSkinnyFamily", "Problem", "Schedule"]
+__all__ = ["FAMILY", "MOST_ROWS", "MOST_ROWS_F32", "GemmSkinnyFamily", "Problem", "Schedule"]
 
 MOST_ROWS = 64
 """Rows of A beyond which other families are asked alone: B would be read again, or sums not fit."""
+MOST_ROWS_F32 = 8
+"""The same of f32, which threads multiply: with 16 rows they are what takes the time, and gemm is as fast (H200)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
