@@ -8,6 +8,7 @@ from math import lcm
 
 from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.counts import counts_in
 from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, symbol, symbols
 from nautilus_cli.ir.types import TensorType
 
@@ -54,7 +55,9 @@ def _sum(error: UndecidedError) -> tuple[Symbol, int] | None:
             match monomial:
                 case ((Symbol() as name, 1),) if coefficient == name.divisor:
                     total = symbol(name.name, name.low, name.high, name.divisor) - sign * difference
-                    if name not in symbols(total) and isinstance(total, Symbolic) and all(c > 0 for _, c in total.terms):
+                    if name.source is not None or not isinstance(total, Symbolic) or counts_in(total):
+                        continue  # what a kernel gives is known when nothing can be checked any more
+                    if name not in symbols(total) and all(c > 0 for _, c in total.terms):
                         return name, total
     return None
 
@@ -67,7 +70,7 @@ def _pair(error: UndecidedError) -> tuple[Symbol, Symbol] | None:
     if not isinstance(difference, Symbolic):
         return None
     match difference.terms:
-        case ((((Symbol() as a, 1),), m), (((Symbol() as b, 1),), n)) if m * b.divisor == -n * a.divisor:
+        case ((((Symbol(source=None) as a, 1),), m), (((Symbol(source=None) as b, 1),), n)) if m * b.divisor == -n * a.divisor:
             return (a, b) if a.name < b.name else (b, a)
     return None
 

@@ -56,6 +56,7 @@ class GraphBuilder:
         requirements: what a run makes sure of.
         conditions: bool scalars that have to be true in a run.
     """
+        places: where elements of tensors are not zero, by tensor (`ops/places.py`).
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class GraphBuilder:
         self.requirements: list[Requirement] = []
         self.conditions: list[Value] = []
         self._given: GivenNumbers | None = None
+        self.places: dict[Value, Value] = {}
         self._counts: list[tuple[str, Value]] = []
         self._around: GraphBuilder | None = None  # of the graph around one that a node is to hold
         self._names: set[str] = set()  # of the counts, those of other builders of the same model included

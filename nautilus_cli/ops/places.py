@@ -14,7 +14,7 @@ import numpy as np
 
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import lower, upper
-from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.types import BOOL, I64, TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count, optional_operand, ranked
 from nautilus_cli.ops.reduce import ReduceAttrs
@@ -25,6 +25,8 @@ NAME = "nautilus::Places"
 
 TILE = 4096
 """Elements that a block takes; a vector that is not longer needs no second kernel."""
+
+_SAME_ELEMENTS = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"})
 
 _MOST_TILES = 2048
 """Above this many, tiles are longer: every block reads the counts of all before it."""
@@ -44,7 +46,15 @@ class PlacesAttrs:
 
 
 class Counting(Emitter, Protocol):
-    """An emitter that knows numbers which kernels give: `ops.builder.GraphBuilder`."""
+    """An emitter that knows numbers which kernels give: `ops.builder.GraphBuilder`.
+
+    Attributes:
+        nodes: what was appended so far.
+        places: those of tensors so far.
+    """
+
+    nodes: list[Node]
+    places: dict[Value, Value]
 
     def count(self, name: str, bound: int) -> int:
         """Return a size that a kernel gives."""
@@ -62,17 +72,33 @@ class Counting(Emitter, Protocol):
 def places(emitter: Counting, keep: Value, name: str) -> Value:
     """Return where the elements of KEEP, a bool vector, are true: int64 [n], n a new size that is called NAME.
 
-    N is at most the number of elements. Where KEEP is a constant, so is the result.
+    N is at most the number of elements. Where KEEP is a constant, so is the result; of one mask there is one size.
     """
     if keep.constant is not None:
         return emitter.constant(np.flatnonzero(keep.constant).astype(np.int64))
+    source = _source(emitter, keep)
+    if source in emitter.places:
+        return emitter.places[source]
     (elements,) = keep.type.static
     count = emitter.count(name, ceiling(elements))
     tile = max(TILE, -(-upper(elements) // _MOST_TILES // TILE) * TILE)
     tallies = None if upper(elements) <= TILE else _tallies(emitter, keep, tile)
     found, number = emitter.apply(NAME, [keep, tallies], PlacesAttrs(count=count, tile=tile), outputs=(None, None))
     emitter.holds(count, number)
+    emitter.places[source] = found
     return found  # type: ignore[no-any-return]
+
+
+def _source(emitter: Counting, keep: Value) -> Value:
+    """Return the tensor whose elements, in order, are not zero where those of KEEP are true: its masks have one number of places."""
+    producers = {value: node for node in emitter.nodes for value in node.results()}
+    while keep in producers:
+        (operand, *_) = producers[keep].operands()
+        is_mask = producers[keep].op == "Cast" and BOOL in (keep.type.dtype, operand.type.dtype)  # what is not zero stays so
+        if not is_mask and producers[keep].op not in _SAME_ELEMENTS:
+            break
+        keep = operand
+    return keep
 
 
 def _tallies(emitter: Emitter, keep: Value, tile: int) -> Value:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError, UsageError
+from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ops.evaluate import evaluate
 from tests.unit.frontend.constructs.held import hold, parsed, refused
 from tests.unit.frontend.models import imported, ops
@@ -58,3 +59,19 @@ def test_a_scalar_has_no_coordinate() -> None:
 def test_contents_that_are_known() -> None:
     loaded = hold(text("float", "4", 1, "n"), {"x": np.array([0, 2, 0, 3], np.float32)}, bindings={"x": "[0, 2, 0, 3]"})
     assert ops(loaded) == []
+
+
+def test_masks_of_one_tensor_have_one_number_of_places() -> None:
+    """So that what was selected by one mask fits together, however the mask was written."""
+    body = "m = Greater(x, y) f = Cast<to=1>(m) i = NonZero(m) j = NonZero(f) a = Gather(x, i) b = Gather(y, j) z = Add(a, b)"
+    graph = imported(parsed(f"g (float[6] x, float[6] y) => (float[1, n] z) {{ {body} }}")).graph
+    assert len(graph.counts) == 1
+    x, y = np.arange(6, dtype=np.float32), np.array([3, 0, 5, 0, 9, 1], np.float32)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x, "y": y})["z"], (x + y)[x > y][None])
+
+
+def test_numbers_of_different_masks_are_not_taken_for_equal() -> None:
+    body = "i = NonZero(x) j = NonZero(y) z = Add(i, j)"
+    assert "count equals" in refused(f"g (float[6] x, float[6] y) => (int64[1, n] z) {{ {body} }}")
+    body = "i = NonZero(x) j = Squeeze(i) z = Add(j, k)"
+    assert "count" in refused(f"g (float[6] x, int64[n] k) => (int64[n] z) {{ {body} }}", dims={"n": DimRange(1, 6)})
