@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import skinny_product
@@ -92,7 +93,8 @@ class GemmSkinnyFamily(StubByName):
         return (*reasons, *skinny_product.violations(problem.product, schedule, target))
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return the legal schedule of least estimated time."""
+        """Return the legal schedule of least estimated time; that of `MOST_ROWS` where there are more."""
+        problem = replace(problem, m=min(problem.m, MOST_ROWS))
         return skinny_product.choose(problem.product, problem.multiply.bytes == 2, target)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
@@ -100,7 +102,9 @@ class GemmSkinnyFamily(StubByName):
         return skinny_product.schedules(problem.product, problem.multiply.bytes == 2)
 
     def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
-        """Return the time on a GPU by the analytic model, in microseconds."""
+        """Return the time on a GPU by the analytic model, in microseconds; where there are more than `MOST_ROWS`, others are faster."""
+        if problem.m > MOST_ROWS:
+            return inf
         return skinny_product.gpu_us(problem.product, schedule, target)
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:

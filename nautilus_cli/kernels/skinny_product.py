@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from math import ceil, prod
 
+from nautilus_cli.ir.dims import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product
 from nautilus_cli.targets.base import Target
@@ -156,7 +157,7 @@ def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> 
 def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
     tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
-    return tiles * schedule.cluster_k, min(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
+    return tiles * schedule.cluster_k, minimum(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
 
 
 def geometry(problem: Product, schedule: Schedule) -> Geometry:
@@ -213,7 +214,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
-    if max(problem.m + s.tile_m, problem.n + s.tile_n, problem.k + s.cluster_k * s.tile_k) > 2**31:
+    if maximum(problem.m + s.tile_m, problem.n + s.tile_n, problem.k + s.cluster_k * s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")
     if not target.is_emulated and not target.has_async_copy:
         reasons.append(f"{target.name} has no asynchronous copies")
@@ -222,7 +223,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
 
 def _tiles(problem: Product, schedule: Schedule) -> int:
     """Return the tiles of depth of a block."""
-    return ceil(ceil(problem.k / schedule.tile_k) / schedule.cluster_k)
+    return -(-problem.k // (schedule.tile_k * schedule.cluster_k))
 
 
 def completed(problem: Product, schedule: Schedule, tile_k: int = 0) -> Schedule:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from nautilus_cli.ir.dims import same, upper
+from nautilus_cli.ir import dims
 from nautilus_cli.ir.expression import Expression, Load, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
@@ -33,7 +33,7 @@ def lower(lowering: Lowering) -> Lowered:
     *batch, m, n = result.type.static
     k = a.type.static[-1]
     rank = len(batch)
-    shared = same(prod(b.type.static[:-2]), 1)
+    shared = dims.same(prod(b.type.static[:-2]), 1)
     batch_dims, m_dims = ([], list(range(rank + 1))) if shared else (list(range(rank)), [rank])
     b_batch = [1] * rank if shared else batch
     a_map = broadcast(a.type.static, (*batch, m, k))
@@ -97,7 +97,8 @@ def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constan
     """Return that of few rows; floats of 32 bits are multiplied as such in every mode: memory is what takes the time."""
     multiply = dtypes[0]
     most = gemm_skinny.MOST_ROWS_F32 if multiply == F32 else gemm_skinny.MOST_ROWS
-    if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or upper(problem.m) > most:
+    is_short = dims.lower(problem.m) <= most
+    if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or not is_short:
         return ()
     names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage")
     shape = {name: getattr(problem, name) for name in names}

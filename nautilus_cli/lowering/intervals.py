@@ -60,6 +60,7 @@ _MOST_COMBINATIONS = 1024
 _MOST_KERNELS = 10
 _MOST_KERNELS_SPLIT = 6
 """The same of each half of a dimension that decides nothing else."""
+_MOST_EMULATED = 3
 _SLACK = 1.03
 """How much slower than the best a kernel may be by the estimates and still serve: they are not closer than that."""
 _PENALTY = 4
@@ -224,12 +225,12 @@ class _Search:
             return [] if only is None else [(0, self._on_target(only))]
         others = [d for d in dimensions(problem) if d not in symbols(key) and d.source is None]
         if not others or not isinstance(families()[name], Ranked):
-            return self.case(problems, key, {}, _MOST_KERNELS)
+            return self.case(problems, key, {}, self._most(_MOST_KERNELS))
         dim = max(others, key=lambda d: d.high / max(1, d.low))
         middle = _between(dim, 0.5)
         size = symbol(dim.name, dim.low, dim.high, dim.divisor)
-        small = self.case(problems, key, {dim.name: _between(dim, 0.25)}, _MOST_KERNELS_SPLIT)
-        large = self.case(problems, key, {dim.name: _between(dim, 0.75)}, _MOST_KERNELS_SPLIT)
+        small = self.case(problems, key, {dim.name: _between(dim, 0.25)}, self._most(_MOST_KERNELS_SPLIT))
+        large = self.case(problems, key, {dim.name: _between(dim, 0.75)}, self._most(_MOST_KERNELS_SPLIT))
         if not small or not large or small == large:
             return large or small
         return [*((maximum(size - middle, *([c] if is_symbolic(c) else [])), kernel) for c, kernel in small), *large]
@@ -313,6 +314,10 @@ class _Search:
                     found.append((us, Chosen(family=family, problem=problem, schedule=schedule)))
                     break
         return min(found, key=lambda one: one[0])[1] if found else None
+
+    def _most(self, kernels: int) -> int:
+        """Return how many kernels a problem has at most: fewer on the emulator, whose compiler is slow and whose speed tells nothing."""
+        return min(kernels, _MOST_EMULATED) if self.target.is_emulated else kernels
 
     def _judged(self) -> Target:
         return target_named(EMULATES) if self.target.is_emulated else self.target

@@ -23,6 +23,7 @@ OPEN_FAMILIES = frozenset(
         "gather",
         "gemm",
         "gemm_mma",
+        "gemm_skinny",
         "gemm_wgmma",
         "pointwise",
         "pool",
