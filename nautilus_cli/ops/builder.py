@@ -55,8 +55,8 @@ class GraphBuilder:
         most_bytes: that a tensor may take.
         requirements: what a run makes sure of.
         conditions: bool scalars that have to be true in a run.
-    """
         places: where elements of tensors are not zero, by tensor (`ops/places.py`).
+    """
 
     def __init__(
         self,
