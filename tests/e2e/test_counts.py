@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -345,3 +345,68 @@ def test_what_the_manifest_says(tmp_path: Path) -> None:
     assert manifest["counts"] == [{"name": "n0_0.count", "most": "5*rows"}]
     assert [dimension["name"] for dimension in manifest["dimensions"]] == ["rows"]
     assert manifest["outputs"][0]["shape"] == [2, "n0_0.count"]
+
+
+def selected(s: Network) -> tuple[str, str, str]:
+    """Rows of a matrix that a mask selects: the matrix, the numbers of the rows, the rows."""
+    x, mask = s.input("x", np.float32, 20, 4), s.input("mask", np.bool_, 20)
+    return x, s.node("Squeeze", s.node("NonZero", mask), s.constant([0])), s.node("Compress", x, mask, axis=0)
+
+
+def products(s: Network) -> None:
+    """Of a number of rows, of columns, and of what is summed."""
+    x, _, rows = selected(s)
+    columns = s.node("Transpose", rows, perm=[1, 0])
+    s.node("MatMul", s.constant(np.arange(12).reshape(3, 4), np.float32), columns)
+    s.node("MatMul", columns, rows)
+    scores = s.node("MatMul", x, columns)
+    s.node("MatMul", s.node("Softmax", scores, axis=1), rows)
+    s.node("ReduceSum", scores, s.constant([1]), keepdims=0)
+    s.node("CumSum", columns, s.constant(1))
+
+
+def indices(s: Network) -> None:
+    """Along the other axis, by indices of the same number."""
+    x, numbers, rows = selected(s)
+    columns = s.node("Transpose", x, perm=[1, 0])
+    spread = s.node("Expand", numbers, s.node("Concat", s.constant([4]), s.node("Shape", numbers), axis=0))
+    s.node("Gather", columns, numbers, axis=1)
+    s.node("GatherElements", columns, spread, axis=1)
+    s.node("ScatterElements", columns, spread, s.node("Transpose", s.node("Neg", rows), perm=[1, 0]), axis=1)
+    most = s.node("Min", s.node("Shape", numbers), s.constant([3]))
+    s.nodes_of("TopK", s.node("Transpose", rows, perm=[1, 0]), most, outputs=2, axis=1)
+
+
+def pairs(s: Network) -> None:
+    """Each row with each: the number twice in one shape."""
+    _, _, rows = selected(s)
+    difference = s.node("Sub", s.node("Unsqueeze", rows, s.constant([1])), s.node("Unsqueeze", rows, s.constant([0])))
+    distance = s.node("Sqrt", s.node("ReduceSum", s.node("Mul", difference, difference), s.constant([2]), keepdims=0))
+    s.node("ReduceSum", distance, s.constant([1]), keepdims=0)
+    s.node("Transpose", difference, perm=[2, 1, 0])
+    s.node("Reshape", difference, s.constant([-1, 4]))
+    s.node("Trilu", distance, upper=1)
+
+
+def windows(s: Network) -> None:
+    """As many rows of an image, with a border so that there is one."""
+    _, _, rows = selected(s)
+    image = s.node("Pad", s.node("Unsqueeze", rows, s.constant([0, 1])), s.constant([0, 0, 2, 1, 0, 0, 2, 1]))
+    s.node("Conv", image, s.constant(np.arange(18).reshape(2, 1, 3, 3), np.float32))
+    s.node("MaxPool", image, kernel_shape=[3, 2])
+    s.node("Resize", image, "", s.constant([1, 1, 2, 2], np.float32), mode="linear")
+
+
+def again(s: Network) -> None:
+    """A number of a tensor whose size another number is."""
+    _, _, rows = selected(s)
+    flat = s.node("Reshape", rows, s.constant([-1]))
+    s.node("GatherND", flat, s.node("Transpose", s.node("NonZero", s.node("Less", flat, s.constant(0.5, np.float32))), perm=[1, 0]))
+
+
+@pytest.mark.parametrize("network", [products, indices, pairs, windows, again])
+def test_nothing_some_and_all(network: Callable[[Network], None], tmp_path: Path) -> None:
+    s = Network()
+    network(s)
+    x = np.random.default_rng(14).standard_normal((20, 4)).astype(np.float32)
+    hold(s.model(), [{"x": x, "mask": mask} for mask in masks(20)], tmp_path)

@@ -74,4 +74,4 @@ def test_numbers_of_different_masks_are_not_taken_for_equal() -> None:
     body = "i = NonZero(x) j = NonZero(y) z = Add(i, j)"
     assert "count equals" in refused(f"g (float[6] x, float[6] y) => (int64[1, n] z) {{ {body} }}")
     body = "i = NonZero(x) j = Squeeze(i) z = Add(j, k)"
-    assert "count" in refused(f"g (float[6] x, int64[n] k) => (int64[n] z) {{ {body} }}", dims={"n": DimRange(1, 6)})
+    assert "count" in refused(f"g (float[6] x, int64[n] k) => (int64[n] z) {{ {body} }}", shapes={"k": (DimRange(1, 6),)})
