@@ -160,7 +160,7 @@ class RecurrentFamily:
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return one block for each direction and `rows` rows of the batch."""
-        blocks = problem.directions * ceil(problem.batch / schedule.rows)
+        blocks = problem.directions * -(-problem.batch // schedule.rows)
         return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
 
 

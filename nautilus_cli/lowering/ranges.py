@@ -27,6 +27,7 @@ OPEN_FAMILIES = frozenset(
         "gemm_wgmma",
         "pointwise",
         "pool",
+        "recurrent",
         "region_pool",
         "resize",
         "row",

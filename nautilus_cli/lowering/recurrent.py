@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.expression import Expression, Parameter, Store
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, identity
@@ -107,13 +108,13 @@ def _results(lowering: Lowering, slots: Slots, sizes: Extents) -> tuple[Expressi
     at_end = identity((d, b, h))
     at_step = from_strides((d, t, b, h), (b * h, d * b * h, h, 1))
     last: dict[Value, Leaf] = {}
-    for value, parameter in ((last_hidden, 0), (last_carry, 1), (every if t == 1 else None, 2)):
+    for value, parameter in ((last_hidden, 0), (last_carry, 1), (every if same(t, 1) else None, 2)):
         if value is not None:
             last[value] = Leaf(parameter, at_end)
     output = ExpressionBuilder(lowering.group, slots, {every: Leaf(0, at_step)} if every is not None else {})
     final = ExpressionBuilder(lowering.group, slots, last)
     for value in lowering.group.outputs:
-        if value.type.elements == d * b * h:  # a state at the end, what follows one, or another view of either
+        if same(value.type.elements, d * b * h):  # a state at the end, what follows one, or another view of either
             final.store(value, at_end)
         else:
             output.store(value, at_step)

@@ -111,7 +111,7 @@ struct RecurrentKernel {
 
   NAUTILUS_DEVICE explicit RecurrentKernel(const A &kernel_arguments) : arguments(kernel_arguments) {
     const Index batch = static_cast<Index>(Problem::Batch::get(arguments));
-    const Index tiles = ceil_divide(batch, Static<kRows>());
+    const Index tiles = batch > 0 ? ceil_divide(batch, Static<kRows>()) : static_cast<Index>(1);
     const Index block = static_cast<Index>(device::block_index().x);
     direction = block / tiles;
     first_row = (block - direction * tiles) * kRows;
