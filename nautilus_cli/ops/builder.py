@@ -278,6 +278,11 @@ class GraphBuilder:
         self.requirements += [replace(one, text=f"{place}: {one.text}") for one in inference.requirements]
         return found
 
+    def unread_inputs(self, value: Value) -> dict[str, Value]:
+        """Return the inputs of which VALUE is computed, by name, as long as rules do not compute with the elements of all of them."""
+        found = {name: self.source(name) for name in self._inputs_behind(value)}
+        return {} if all(source in self._read for source in found.values()) else found
+
     def _inputs_behind(self, value: Value | None) -> tuple[str, ...]:
         """Return the names of the inputs of which VALUE is computed."""
         producers: dict[Value, Node] = {}

@@ -68,8 +68,8 @@ def test_steps_of_a_scan_are_one_kernel(tmp_path: Path) -> None:
     """They differ in where they read: that is an argument."""
     manifest = json.loads(compiled(RECURRENCE, tmp_path).with_suffix(".json").read_text())
     launches = [manifest["kernels"][launch["kernel"]]["family"] for launch in manifest["launches"]]
-    assert launches.count("gemm") == STEPS
-    assert sum(kernel["family"] == "gemm" for kernel in manifest["kernels"]) <= 2  # the first state is an input
+    assert sum(family.startswith("gemm") for family in launches) == STEPS
+    assert sum(kernel["family"].startswith("gemm") for kernel in manifest["kernels"]) <= 2  # the first state is an input
 
 
 def test_a_loop_ends_where_the_run_says(tmp_path: Path) -> None:

@@ -273,13 +273,25 @@ def test_threads_run_loops_at_once(tmp_path: Path) -> None:
 
 def test_a_loop_that_does_not_end_is_an_error(tmp_path: Path) -> None:
     """It names the loop, and what it says of the most iterations is what the manifest says; the next run is none the worse."""
-    compiled = Compiled(COUNTED, tmp_path)
-    (loop,) = [step for step in compiled.manifest["steps"] if step["kind"] == "loop"]
+    compiled = Compiled(DRAINED.replace("most = Constant <value_int = 100> ()", "").replace("Loop (most,", "Loop (,"), tmp_path)
+    loop, _ = compiled.manifest["steps"]
     assert loop["most"] == 512
     with nautilus_cli.load(compiled.library) as library:
-        with pytest.raises(UsageError, match=f"loop '#0 Loop' goes on after {loop['most']} iterations"):
-            library({"x": drawn(3), "k": np.int64(513)})
-        np.testing.assert_array_equal(library({"x": np.ones(3, np.float32), "k": np.int64(1)})["y"], [2, 2, 2])
+        x = np.ones(3, np.float32)
+        with pytest.raises(UsageError, match=f"loop '#2 Loop' goes on after {loop['most']} iterations"):
+            library({"x": x, "bound": np.float32(1e9)})
+        np.testing.assert_array_equal(library({"x": x, "bound": np.float32(0)})["y"], [2, 2, 2])
+
+
+def test_a_range_of_a_trip_count_is_the_users(tmp_path: Path) -> None:
+    """An input that is one gets a range as sizes have it; scan outputs then lie where the caller wants them, and nothing waits."""
+    compiled = Compiled(COUNTED, tmp_path, **{"k[0]": DimRange(0, 700)})
+    (loop,) = compiled.manifest["steps"]
+    assert loop["trips"] == ["integer", 0, "k[0]"]
+    assert [element["base"][0] for element in loop["elements"]] == ["output", "output"]
+    compiled.hold(*({"x": drawn(3), "k": np.int64(k)} for k in (0, 1, 700)))
+    with nautilus_cli.load(compiled.library) as library, pytest.raises(UsageError, match="input 'k' holds 701 in element 0"):
+        library({"x": drawn(3), "k": np.int64(701)})
 
 
 UNFIT = """g (float[1,N] x, float[12,5] w, bool c) => (float[1,5] y) {

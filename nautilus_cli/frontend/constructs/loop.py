@@ -18,12 +18,14 @@ from nautilus_cli.frontend.constructs.held import given_by_a_kernel
 from nautilus_cli.frontend.constructs.loop_body import Body, body_graph, cut_to, repeated, without_pieces
 from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
 from nautilus_cli.frontend.constructs.stacking import stacked
+from nautilus_cli.frontend.element_values import is_candidate
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.dims import UndecidedError, maximum, minimum, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 from nautilus_cli.ops.wide import cast
 
 MOST_CONDITIONAL = 64
@@ -102,8 +104,8 @@ def _held(
         return None, ""
     try:
         found = body_graph(call, body, states, is_loop=True)
-    except UndecidedError:
-        raise
+    except (UndecidedError, UnknownContentsError, RangeError):
+        raise  # another import may know more
     except ModelError as error:
         return None, f", and its body cannot be repeated as it is: {error.message}"
     is_counted = condition is None or condition.constant is not None
@@ -132,7 +134,22 @@ def _held(
     if not _read(call, len(states)):
         after, _, _ = repeated(call, without_pieces(found), trips=known, count=count, start=start)
         return [*after, *(_unavailable(call, number) for number in range(len(found.pieces)))], ""
+    if count is not None and trips is not None:
+        _ask_for(call, trips)
     return _counted(call, found.counting or found, known, count, start), ""
+
+
+def _ask_for(call: Occurrence, trips: Value) -> None:
+    """Ask for the trip count as an expression of elements of inputs, of which the host knows how long the scan outputs are.
+
+    Raises:
+        UnknownContentsError: another import can have it so.
+    """
+    behind = call.builder.unread_inputs(trips)
+    if behind and all(is_candidate(value.type) for value in behind.values()):
+        error = UnknownContentsError(0, "M")
+        error.inputs = tuple(behind)
+        raise error
 
 
 def _read(call: Occurrence, states: int) -> bool:

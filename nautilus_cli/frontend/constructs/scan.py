@@ -18,6 +18,7 @@ from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.dims import UndecidedError, is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 
 BATCHED_BEFORE = 9
 """Opset before which the first dimension is a batch, and each of its elements has a length. Source: ONNX 8, Scan-8."""
@@ -88,8 +89,8 @@ def _held(call: Occurrence, run: _Run) -> list[Value] | None:
         return None
     try:
         found = body_graph(call, run.body, run.states, is_loop=False, elements=elements)
-    except UndecidedError:
-        raise
+    except (UndecidedError, UnknownContentsError, RangeError):
+        raise  # another import may know more
     except ModelError:
         if is_symbolic(run.steps):
             raise
