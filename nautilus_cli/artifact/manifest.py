@@ -103,16 +103,17 @@ def _launch(launch: Launch, plan: Plan) -> dict[str, Any]:
         "nodes": list(launch.origin),
         "note": launch.note,
         "words": _words(launch.words),
-        **({"alternatives": [_alternative(a, plan) for a in launch.alternatives]} if launch.alternatives else {}),
+        **({"alternatives": [_alternative(a, launch, plan) for a in launch.alternatives]} if launch.alternatives else {}),
     }
 
 
-def _alternative(alternative: Alternative, plan: Plan) -> dict[str, Any]:
+def _alternative(alternative: Alternative, launch: Launch, plan: Plan) -> dict[str, Any]:
+    """Return what is launched in a launch's place; its words where they are others."""
     return {
         "condition": f"{_plain(alternative.condition)} <= 0",
         "grid": _plain(plan.kernels[alternative.kernel].geometry.grid),
         "kernel": alternative.kernel,
-        "words": _words(alternative.words),
+        **({} if alternative.words in {launch.words} else {"words": _words(alternative.words)}),
     }
 
 

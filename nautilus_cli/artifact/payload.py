@@ -201,13 +201,26 @@ class _Tables:
     def add_launches(self, plan: Plan, *, has_dependent_launch: bool) -> None:
         """Append the launches, and behind them what is launched in their place."""
         behind = len(plan.launches)
+        blocks: list[dict[tuple[Word, ...], int]] = []  # where the words of each launch begin; most alternatives have the same ones
         for launch in plan.launches:
-            self.add_launch(plan, launch, (0, behind, len(launch.alternatives)), has_dependent_launch=has_dependent_launch)
+            blocks.append({launch.words: len(self.words)})
+            for word in launch.words:
+                self.add_word(plan, word)
+            choice = (0, behind, len(launch.alternatives))
+            self.add_launch(plan, launch, blocks[-1][launch.words], choice, has_dependent_launch=has_dependent_launch)
             behind += len(launch.alternatives)
-        for alternative in (alternative for launch in plan.launches for alternative in launch.alternatives):
-            self.add_launch(plan, alternative, (self.sizes.add(alternative.condition), 0, 0), has_dependent_launch=has_dependent_launch)
+        for launch, known in zip(plan.launches, blocks, strict=True):
+            for other in launch.alternatives:
+                if other.words not in known:
+                    known[other.words] = len(self.words)
+                    for word in other.words:
+                        self.add_word(plan, word)
+                choice = (self.sizes.add(other.condition), 0, 0)
+                self.add_launch(plan, other, known[other.words], choice, has_dependent_launch=has_dependent_launch)
 
-    def add_launch(self, plan: Plan, launch: Launch | Alternative, choice: tuple[int, int, int], *, has_dependent_launch: bool) -> None:
+    def add_launch(
+        self, plan: Plan, launch: Launch | Alternative, first_word: int, choice: tuple[int, int, int], *, has_dependent_launch: bool
+    ) -> None:
         """Append a row. CHOICE is its condition, and where its alternatives begin and how many it has."""
         kernel = plan.kernels[launch.kernel]
         geometry = kernel.geometry
@@ -221,10 +234,8 @@ class _Tables:
         flags = _DEPENDENT if has_dependent_launch and geometry.starts_early and not is_loading else 0
         condition, alternatives, count = choice
         block = (geometry.threads, 1, 1, geometry.smem_bytes)
-        words = (len(self.words), len(launch.words))
+        words = (first_word, len(launch.words))
         self.launches.append(LAUNCH.pack(launch.kernel, *grid, *block, *words, flags, alternatives if count else 0, count, condition))
-        for word in launch.words:
-            self.add_word(plan, word)
 
     def add_word(self, plan: Plan, word: Word) -> int:
         """Return the row of a word."""
