@@ -52,11 +52,11 @@ OWN, ONNX = "nautilus", "ai.onnx"
 @cache
 def supported() -> Mapping[str, str]:
     """Return how kernels come of each operator, by its key: the name, with `domain::` before it outside ONNX's own domain."""
-    found = {name: next(t for t, kind in KINDS if isinstance(o.lowering, kind)) for name, o in operators().items()}
+    known = {name: operator for name, operator in operators().items() if domain(name) != OWN}
+    found = {name: next(text for text, kind in KINDS if isinstance(o.lowering, kind)) for name, o in known.items()}
     found = dict.fromkeys(constructs(), AT_IMPORT) | found
     found |= {name: COUNTED for name in constructs() if name in operators() and isinstance(operators()[name].lowering, HostOnly)}
     found |= dict.fromkeys(set(VARIANTS) - set(found), "read as their newer form")
-    found = {name: how for name, how in found.items() if domain(name) != OWN}
     bodies = {schema.name: body(schema) for schema in defs.get_all_schemas() if schema.domain == "" and schema.name not in found}
     defined = {name for name, parts in bodies.items() if parts and parts <= {*found, *bodies}}
     while any(not bodies[name] <= {*found, *defined} for name in defined):
