@@ -724,12 +724,13 @@ def _replaced(atom: Atom, sizes: Mapping[str, int]) -> int:
         case Factor():
             return factor(substitute(atom.divisor, sizes))
         case Rounded():
-            return rounded(_substituted(atom.value, sizes), atom.manner, atom.low, atom.high, atom.name)
+            return rounded(substitute_float(atom.value, sizes), atom.manner, atom.low, atom.high, atom.name)
 
 
-def _substituted(value: Float, sizes: Mapping[str, int]) -> Float:
+def substitute_float(value: Float, sizes: Mapping[str, int]) -> Float:
+    """Return a number of double precision with dimensions in it replaced as `substitute` does."""
     if isinstance(value, FloatOperation):
-        return FloatOperation(value.function, _substituted(value.left, sizes), _substituted(value.right, sizes))
+        return FloatOperation(value.function, substitute_float(value.left, sizes), substitute_float(value.right, sizes))
     return value if isinstance(value, FloatElement) else substitute(value, sizes)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import UndecidedError, count, is_symbolic, lower, symbols, upper
+from nautilus_cli.ir.floats import is_float
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.requirement import Requirement
@@ -85,8 +86,8 @@ class GraphBuilder:
         self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
         self.requirements: list[Requirement] = []
         self.conditions: list[Value] = []
-        self._given: GivenNumbers | None = None
         self.places: dict[Value, Value] = {}
+        self._given: GivenNumbers | None = None
         self._counts: list[tuple[str, Value]] = []
         self._around: GraphBuilder | None = None  # of the graph around one that a node is to hold
         self._names: set[str] = set()  # of the counts, those of other builders of the same model included
@@ -169,7 +170,7 @@ class GraphBuilder:
         found = None
         if constants is None:
             found = self._contents(operator, attrs, seen, types)
-            if found is not None and not self._is_computed(inputs):
+            if found is not None and not self._is_computed(inputs) and not any(map(is_float, (v for a in found for v in a.reshape(-1)))):
                 return tuple(
                     None if tensor is False else self.known(type_, array, tensor or None)  # type: ignore[arg-type]
                     for tensor, type_, array in zip(outputs, types, found, strict=True)

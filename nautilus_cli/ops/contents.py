@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.dims import FloatElement, FloatOperation, UndecidedError, is_symbolic, lower, maximum, minimum, substitute, upper
+from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import Float, UndecidedError, is_symbolic, lower, maximum, minimum, substitute_float, upper
+from nautilus_cli.ir.floats import is_float, of_float
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.evaluate import evaluate_operator
+from nautilus_cli.ops.float_contents import computed
 from nautilus_cli.ops.spec import Operator
 
 MOST_ELEMENTS = 256
@@ -167,20 +170,20 @@ def bound_contents(array: np.ndarray | None, sizes: Mapping[str, int]) -> np.nda
     if array is None or array.dtype != object:
         return array
     found = array.copy()
-    found.reshape(-1)[:] = [substitute(value, sizes) for value in array.reshape(-1)]
+    found.reshape(-1)[:] = [substitute_float(value, sizes) for value in array.reshape(-1)]
     return found
 
 
 def as_constant(array: np.ndarray, dtype: DType) -> np.ndarray | None:
     """Return contents as an array of numbers, None where one of them is known only when the model runs."""
-    if any(is_symbolic(v) or isinstance(v, FloatElement | FloatOperation) for v in array.reshape(-1)):
+    if any(is_symbolic(v) or is_float(v) for v in array.reshape(-1)):
         return None
     found = array.astype(dtype.numpy)
     found.flags.writeable = False
     return found
 
 
-def _objects(values: Sequence[int], type_: TensorType) -> np.ndarray:
+def _objects(values: Sequence[Float], type_: TensorType) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     array = array.reshape(type_.static)
@@ -189,13 +192,15 @@ def _objects(values: Sequence[int], type_: TensorType) -> np.ndarray:
 
 
 def _elements(value: Value) -> np.ndarray | None:
-    """Return the contents of an operand, those of a constant included, as objects; None where one is no integer."""
+    """Return the contents of an operand, those of a constant included, as objects; None where one is no number for the host."""
     if value.constant is None:
         return value.contents
     if value.constant.size > MOST_ELEMENTS:
         return None
-    whole = [int(v) if np.isfinite(v) and v == int(v) else None for v in value.constant.reshape(-1).tolist()]
-    return None if None in whole else _objects(whole, value.type)  # type: ignore[arg-type]
+    try:
+        return _objects([of_float(v) if isinstance(v, float) else int(v) for v in value.constant.reshape(-1).tolist()], value.type)
+    except ModelError:
+        return None
 
 
 def _moved(operator: Operator, attrs: Any, inputs: Sequence[Value | None], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
@@ -224,22 +229,34 @@ def _computed(name: str, attrs: Any, inputs: Sequence[Value | None], results: Se
     (type_, *others) = results
     if len(known) < len(operands) or others:
         return None
+    if any(map(is_float, (v for array in known for v in array.reshape(-1)))) or (name == "Div" and type_.dtype.is_float):
+        rows = list(zip(*(array.reshape(-1).tolist() for array in np.broadcast_arrays(*known)), strict=True))
+        floats = computed(name, rows, _dtype(inputs[0]), type_.dtype)
+        return None if floats is None else (_objects(floats, type_),)
     if name in ("Cast", "CastLike"):
         values = known[0].reshape(-1).tolist()
         is_exact = type_.dtype.kind in ("int", "uint") or (type_.dtype.is_float and all(_is_exact(v) for v in values))
-        return (_objects(values, type_),) if is_exact and type_.dtype.bits >= 32 else None
+        if is_exact and type_.dtype.bits >= 32:
+            return (_objects(values, type_),)
+        floats = computed(name, [(v,) for v in values], _dtype(inputs[0]), type_.dtype) if type_.dtype.is_float else None
+        return None if floats is None else (_objects(floats, type_),)
     if name in ("Floor", "Ceil"):
         return (known[0],)
     if name in _REDUCTIONS:
         return (_objects([_REDUCTIONS[name](known[0].reshape(-1).tolist())], type_),) if type_.elements == 1 else None
     function = _ARITHMETIC.get(name)
-    if function is None or (name == "Mod" and attrs.fmod) or (name == "Div" and type_.dtype.is_float):
+    if function is None or (name == "Mod" and attrs.fmod):
         return None
     columns = [array.reshape(-1).tolist() for array in np.broadcast_arrays(*known)]
     values = [function(*row) for row in zip(*columns, strict=True)]
     if any(v is None for v in values) or (type_.dtype.is_float and not all(map(_is_exact, values))):
         return None
     return (_objects(values, type_),)
+
+
+def _dtype(value: Value | None) -> DType:
+    assert value is not None
+    return value.type.dtype
 
 
 def _is_exact(value: int) -> bool:

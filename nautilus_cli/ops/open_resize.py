@@ -9,9 +9,9 @@ from math import floor
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.dims import Float, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.floats import known, of_float, told
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import F64, DType
 from nautilus_cli.ops.numbers import Arithmetic, real
 from nautilus_cli.ops.open_resampling import OpenLine
@@ -76,7 +76,7 @@ class Resizing:
                 return 2 * maximum(reach, -floor(-reach / min(scale, 1.0)))
             most = 2 * upper(self.inputs[place])
             taken = FloatOperation("divide", reach, scale)
-            return 2 * maximum(reach, rounded(taken, "ceil", 0, reach * most, f"ceil({reach}/{_told(scale)})"))
+            return 2 * maximum(reach, rounded(taken, "ceil", 0, reach * most, f"ceil({reach}/{told(scale)})"))
         assert self.sizes is not None
         pairs = list(zip(self.inputs, self.sizes, strict=True))
         if self.policy == "stretch":
@@ -92,17 +92,10 @@ def _scaled(size: int, scale: float | Float, most: int) -> int:
     if not isinstance(scale, float):
         factor, low, high = scale, min(1, lower(size)), min(most, MOST_STRETCH * max(1, upper(size)))
     else:
-        factor = FloatOperation("divide", *scale.as_integer_ratio())
+        factor = of_float(scale)
         low, high = (floor(np.float32(number) * np.float32(scale)) for number in (lower(size), upper(size)))
     product = FloatOperation("single", FloatOperation("multiply", size, factor))
-    return rounded(product, "floor", low, high, f"floor({size}*{_told(scale)})")
-
-
-def _told(scale: float | Float) -> str:
-    """Return what a scale is called."""
-    if isinstance(scale, FloatElement):
-        return f"{quoted(scale.input)[1:-1]}[{scale.index}]"
-    return f"{scale:g}" if isinstance(scale, float) else "scale"
+    return rounded(product, "floor", low, high, f"floor({size}*{told(factor)})")
 
 
 MOST_STRETCH = 32
@@ -196,7 +189,11 @@ def _element(emitter: Emitter, vector: Value, place: int) -> Value:
 
 def scales_of(array: np.ndarray) -> Sequence[float | Float]:
     """Return the elements of an operand as numbers, or as what the host works out."""
-    return [float(s) if isinstance(s, float | int | np.floating) else s for s in array.reshape(-1).tolist()]
+    found: list[float | Float] = []
+    for scale in array.reshape(-1).tolist():
+        number = float(scale) if isinstance(scale, float | int | np.floating) else known(scale)
+        found.append(scale if number is None else number)
+    return found
 
 
 def known_indices(resizing: Resizing, place: int, sampling: object) -> np.ndarray | None:

@@ -8,7 +8,8 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, FloatElement, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.dims import FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.floats import is_float, of_float
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import equal, less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of
@@ -44,8 +45,8 @@ class RangeAttrs:
 def _count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
     """Return the number of elements. Source: ONNX 28, Range-27: max(ceil((limit - start) / delta), 0)."""
     elements = [a.reshape(-1).tolist() for a in (start, limit, delta)]
-    if any(isinstance(element, FloatElement | FloatOperation) for (element,) in elements):
-        begin, end, by = (_float(element) for (element,) in elements)
+    if any(is_float(element) for (element,) in elements):
+        begin, end, by = (of_float(element) if isinstance(element, float) else element for (element,) in elements)
         steps = FloatOperation("divide", FloatOperation("subtract", end, begin), by)
         return maximum(0, rounded(steps, "ceil", -_NO_LESS, DEFAULT_MOST[0], "the number of elements of a Range"))
     if any(a.dtype == object for a in (start, limit, delta)):
@@ -64,11 +65,6 @@ def _open_count(start: np.ndarray, limit: np.ndarray, delta: np.ndarray) -> int:
         raise ModelError("delta is 0; the specification requires a step other than 0")
     distance = (1 - 2 * less(by, 0)) * (end - begin)
     return maximum(0, -(-distance // maximum(1, by, -by)))
-
-
-def _float(number: float | Float) -> Float:
-    """Return a number as one that the host computes with."""
-    return FloatOperation("divide", *number.as_integer_ratio()) if isinstance(number, float) else number
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -127,7 +123,7 @@ def _build(emitter: Emitter, _attrs: RangeAttrs, operands: tuple[Value | None, .
 def _scalar(emitter: Emitter, value: Value) -> Value:
     """Return an operand as a scalar in the type in which it is computed, read as data where its contents are a float's."""
     element = None if value.contents is None else value.contents.item()
-    if isinstance(element, FloatElement | FloatOperation):
+    if element is not None and is_float(element):
         return real(emitter, element, value.type.dtype.compute)
     return reshape(emitter, widen(emitter, value), ())
 

@@ -398,3 +398,36 @@ def test_operators_written_in_others(tmp_path: Path) -> None:
 
     runs = [feeds((4, 9), (2, 3, 4), (1, 2, 4), 5), feeds((8, 2), (1, 1, 1), (0, 7, 0), 7), feeds((6, 7), (5, 0, 2), (3, 3, 1), 1)]
     hold(several.model(), tmp_path, runs)
+
+
+def test_scales_and_sizes_that_nodes_compute(tmp_path: Path) -> None:
+    """As exporters write them: sizes times a number, a scale times a scale, and a size divided by the size that is there."""
+    several = Several()
+    several.input("x", F32, 1, 2, "h", "w")
+    several.input("scale", F32, 2)
+    several.input("size", I64, 2)
+    ones = several.constant(np.ones(2, np.float32))
+    node = helper.make_node
+    several.nodes += [
+        node("Shape", ["x"], ["shape"]),
+        node("Slice", ["shape", several.constant(numbers(0)), several.constant(numbers(2))], ["outer"]),
+        node("Slice", ["shape", several.constant(numbers(2)), several.constant(numbers(4))], ["inner"]),
+        node("Cast", ["inner"], ["real"], to=F32),
+        node("Mul", ["real", several.constant(np.array([1.5, 0.7], np.float32))], ["product"]),
+        node("Floor", ["product"], ["whole"]),
+        node("Cast", ["whole"], ["count"], to=I64),
+        node("Concat", ["outer", "count"], ["by_number"], axis=0),
+        node("Mul", ["scale", several.constant(np.array([0.5, 2], np.float32))], ["scaled"]),
+        node("Concat", [ones, "scaled"], ["by_scale"], axis=0),
+        node("Cast", ["size"], ["wanted"], to=F32),
+        node("Div", ["wanted", "real"], ["ratio"]),
+        node("Concat", [ones, "ratio"], ["by_ratio"], axis=0),
+    ]
+    several.node("Resize", "x", "", "", "by_number", mode="linear")
+    several.node("Resize", "x", "", "by_scale", mode="linear")
+    several.node("Resize", "x", "", "by_ratio", mode="nearest")
+    runs = [
+        {"x": data(1, 2, h, w), "scale": np.array(scale, np.float32), "size": numbers(*size)}
+        for h, w, scale, size in ((6, 7, (2, 1), (12, 7)), (3, 10, (3, 0.5), (6, 5)), (8, 2, (1.5, 1.25), (4, 8)))
+    ]
+    hold(several.model(), tmp_path, runs, {"h": DimRange(2, 8), "w": DimRange(2, 10)})
