@@ -296,6 +296,8 @@ _EMULATED_THREAD_TILES = ((16, 16), (8, 16), (4, 16), (2, 32), (1, 64), (8, 8), 
 _COPYING_THREAD_TILES = ((16, 8),)
 _UNROLLED_SUMS = 1024
 """Multiply-adds of a thread that the device code unrolls."""
+_MOST_CHECKED_COPIES = 16
+"""Of a thread in a tile that may run over the edge: with more, what it knows of its rows does not fit its registers."""
 _MOST_ASPECT = 8
 
 
@@ -344,6 +346,9 @@ def _copying_candidates(problem: Product) -> Iterator[Schedule]:
                     or tile_k >= 2 * problem.k
                     or max(tile_m, tile_n) > 2 * min(tile_m, tile_n)
                 ):
+                    continue
+                is_whole = not (problem.m % tile_m or problem.n % tile_n or problem.k % tile_k)
+                if not is_whole and (tile_m + tile_n) * tile_k > _MOST_CHECKED_COPIES * threads:
                     continue
                 blocks = max(1, 256 // threads) if slices_k == 1 else 1
                 found = _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, _TRANSACTION_BYTES // problem.sum_bytes)

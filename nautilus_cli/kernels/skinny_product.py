@@ -151,7 +151,7 @@ def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> 
     held = s.loads * items * max(1, s.vector_b * problem.b_bytes // 4)
     if s.tensor_cores:
         return s.thread_n * s.tile_m // 4 + (3 * held // 2 + 40 if fewest else 2 * held + 48)
-    return s.thread_n * s.tile_m + held + max(8, s.vector_b) * items + (24 if fewest else 40)
+    return s.thread_n * s.tile_m + held + max(8, s.vector_b) * items + (28 if fewest else 40)
 
 
 def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
