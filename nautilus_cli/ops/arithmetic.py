@@ -65,7 +65,7 @@ def _infer_pow(inference: Inference) -> tuple[TensorType, ...]:
     operand_count(inference, 2, 2)
     base = operand(inference, 0, "X", (*FLOATS, I32, I64))
     exponent = operand(inference, 1, "Y", NUMERIC)
-    return (TensorType(base.dtype, broadcast_shape(base.static, exponent.static)),)
+    return (TensorType(base.dtype, broadcast_shape(base.static, exponent.static, inference=inference)),)
 
 
 def _evaluate_pow(_: Any, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:

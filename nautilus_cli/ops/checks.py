@@ -8,11 +8,11 @@ from typing import TypeVar
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, same
+from nautilus_cli.ir.dims import is_symbolic, lower, named, same, upper
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.indicators import from_front
+from nautilus_cli.ir.indicators import chosen, equal, from_front
 from nautilus_cli.ir.types import DType, TensorType
-from nautilus_cli.ops.operands import UnknownContentsError
+from nautilus_cli.ops.operands import UnknownContentsError, depends_on_values
 from nautilus_cli.ops.spec import Inference
 
 T = TypeVar("T")
@@ -165,8 +165,12 @@ def normal_axes(axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int
     return found
 
 
-def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shape(*shapes: tuple[int, ...], inference: Inference | None = None) -> tuple[int, ...]:
     """Return the shape that all SHAPES broadcast to, as in numpy.
+
+    Args:
+        shapes: of the operands.
+        inference: where a requirement goes, if values of inputs decide whether they broadcast.
 
     Raises:
         ModelError: they do not broadcast.
@@ -175,7 +179,7 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     result = []
     for place in range(rank):
         meeting = dict.fromkeys(s[place - rank + len(s)] for s in shapes if place - rank + len(s) >= 0)
-        sizes = [size for size in meeting if not same(size, 1)]
+        sizes = _met([size for size in meeting if not same(size, 1)], inference)
         if any(size != sizes[0] for size in sizes[1:]):
             raise ModelError(
                 f"shapes {', '.join(str(list(s)) for s in shapes)} do not broadcast: dimensions {sorted(sizes, key=str)} meet",
@@ -183,6 +187,32 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             )
         result.append(sizes[0] if sizes else 1)
     return tuple(result)
+
+
+def _met(sizes: Sequence[int], inference: Inference | None) -> list[int]:
+    """Return sizes that meet, without those that are 1 wherever they are not another one; one for two of which values decide."""
+    found: list[int] = []
+    for size in sizes:
+        for place, other in enumerate(found):
+            if same((size - 1) * (size - other), 0):
+                break
+            if same((other - 1) * (other - size), 0):
+                found[place] = size
+                break
+            if inference is not None and (depends_on_values(size) or depends_on_values(other)) and not _is_decided(size, other):
+                unfit = (1 - equal(size, 1)) * (1 - equal(other, 1)) * (1 - equal(size, other))
+                inference.require(unfit, 0, 0, "the number of dimensions that meet, and are neither equal nor 1")
+                joint = chosen(equal(other, 1), size, other)
+                found[place] = named(f"({joint})", joint)
+                break
+        else:
+            found.append(size)
+    return found
+
+
+def _is_decided(left: int, right: int) -> bool:
+    """Whether it is known if two sizes are equal."""
+    return same(left, right) or not is_symbolic(left - right) or lower(left - right) > 0 or upper(left - right) < 0
 
 
 def one_of(value: str, allowed: Sequence[str], name: str) -> str:

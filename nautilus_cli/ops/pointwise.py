@@ -55,7 +55,7 @@ def pointwise(
             same_dtype(types[0], t, n)
         if check is not None:
             check(inference.attrs, types)
-        return (TensorType(result or types[0].dtype, broadcast_shape(*(t.static for t in types))),)
+        return (TensorType(result or types[0].dtype, broadcast_shape(*(t.static for t in types), inference=inference)),)
 
     def truth(attrs: Any, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
         given = [a for a in arrays if a is not None]

@@ -17,7 +17,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     x, y = operand(inference, 1, "X", ALL), operand(inference, 2, "Y", ALL)
     if x.dtype != y.dtype:
         raise ModelError(f"operands 'X' and 'Y' have types {x.dtype} and {y.dtype}; the specification requires one type")
-    return (TensorType(x.dtype, broadcast_shape(condition.static, x.static, y.static)),)
+    return (TensorType(x.dtype, broadcast_shape(condition.static, x.static, y.static, inference=inference)),)
 
 
 def _evaluate(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:

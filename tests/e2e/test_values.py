@@ -147,6 +147,36 @@ def test_batches_of_nothing(maybe_empty: Compiled, batch: int) -> None:
 
 
 @pytest.fixture(scope="module")
+def normalised(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """What a reduction keeps meets what it reduced, and what a Reshape gives meets a bias."""
+    nodes = [
+        helper.make_node("ReduceMean", ["x", "axes"], ["mean"], keepdims=1),
+        helper.make_node("Sub", ["x", "mean"], ["centred"]),
+        helper.make_node("Mul", ["centred", "centred"], ["squared"]),
+        helper.make_node("ReduceMean", ["squared", "axes"], ["variance"], keepdims=1),
+        helper.make_node("Constant", [], ["small"], value_float=1e-3),
+        helper.make_node("Add", ["variance", "small"], ["positive"]),
+        helper.make_node("Sqrt", ["positive"], ["deviation"]),
+        helper.make_node("Div", ["centred", "deviation"], ["y"]),
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        helper.make_node("Add", ["r", "bias"], ["z"]),
+    ]
+    inputs: dict[str, Port] = {"x": (FLOAT, ["n", 3, 4]), "axes": (INT64, [2]), "shape": (INT64, [2]), "bias": (FLOAT, [4])}
+    return Compiled(tmp_path_factory.mktemp("normalise"), nodes, inputs, {"y": FLOAT, "z": FLOAT}, n=DimRange(1, 5))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_sizes_that_values_decide_meet(normalised: Compiled, batch: int) -> None:
+    x = np.random.default_rng(batch).standard_normal((batch, 3, 4)).astype(np.float32)
+    for axes in ((0, 1), (1, 2), (-1, 0), (2, -3)):
+        for shape in ((-1, 4), (12 * batch, 1), (3 * batch, 4)):
+            normalised.check({"x": x, "axes": int64(*axes), "shape": int64(*shape), "bias": DATA[0, 0]})
+    told = "the number of dimensions that meet, and are neither equal nor 1: 1, where 0 is right; input 'shape' holds"
+    with pytest.raises(UsageError, match=told):
+        normalised.library({"x": x, "axes": int64(0, 1), "shape": int64(-1, 2), "bias": DATA[0, 0]})
+
+
+@pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     nodes = [
         helper.make_node("CumSum", ["x", "axis"], ["plain"]),

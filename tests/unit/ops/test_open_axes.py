@@ -129,6 +129,31 @@ def test_expand() -> None:
             one.check({"x": data(n, 1, 3), "shape": vector(*sizes)})
 
 
+def test_what_is_kept_broadcasts_to_what_was_reduced() -> None:
+    builder = GraphBuilder()
+    x, axes = (
+        builder.input("x", TensorType(F32, (2, N, 3))),
+        builder.input("axes", TensorType(I64, (2,)), elements("axes", (-3, 2), (-3, 2))),
+    )
+    kept = builder.node("ReduceMax", [x, axes], keepdims=1)
+    before = len(builder.requirements)
+    assert builder.node("Sub", [x, kept]).type == x.type and builder.node("Div", [kept, x]).type == x.type
+    assert len(builder.requirements) == before, "what is 1 or the size itself needs no check"
+
+
+def test_sizes_of_values_that_meet_are_checked_by_the_run() -> None:
+    builder = GraphBuilder()
+    shape = builder.input("shape", TensorType(I64, (2,)), elements("shape", (0, 9), (0, 9)))
+    wide = builder.node("Expand", [builder.input("x", TensorType(F32, ())), shape])
+    other = builder.input("y", TensorType(F32, (5,)))
+    met = builder.node("Add", [wide, other])
+    assert [bind(size, {"shape[0]": 4, "shape[1]": 1}) for size in met.type.static] == [4, 5]
+    (one,) = builder.requirements[-1:]
+    assert [bind(one.value, {"shape[0]": 4, "shape[1]": size}) for size in (1, 5, 4, 0)] == [0, 0, 1, 1]
+    with pytest.raises(ModelError):
+        builder.node("Add", [other, builder.input("z", TensorType(F32, (4,)))])
+
+
 def test_the_builder_asks_for_what_it_must_know() -> None:
     builder = GraphBuilder()
     x, axes = builder.input("x", TensorType(F32, (2, 3))), builder.input("axes", TensorType(I64, (1,)))
