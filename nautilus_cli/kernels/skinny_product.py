@@ -316,7 +316,7 @@ def choose(problem: Product, has_tensor_cores: bool, target: Target) -> Schedule
 
 
 def _candidates(problem: Product, has_tensor_cores: bool, target: Target) -> Iterator[Schedule]:
-    """Yield schedules that are worth an estimate: blocks of two to sixteen warps whose lanes and loads are not idle along a short depth."""
+    """Yield schedules that are worth an estimate: two to eight warps, sixteen on tensor cores, none idle along a short depth."""
     vector_b = _power_divisor(problem.b_run, _TRANSACTION_BYTES // problem.b_bytes)
     fewest, most = (1, 4) if target.is_emulated else (2, 16)
     ways: list[tuple[bool, tuple[int, ...], tuple[int, ...]]] = [(False, (1, 2, 4, 8), (4, 8, 16, 32))]
@@ -327,7 +327,7 @@ def _candidates(problem: Product, has_tensor_cores: bool, target: Target) -> Ite
             ways.append((True, (2, 4), (MMA_LANES,)))
     for tensor_cores, columns, lanes_along in ways:
         for thread_n, lanes_k, loads, slices_k, groups in combinations(columns, lanes_along, (1, 2, 4, 8), (1, 2, 4, 8), (1, 2, 4, 8, 16)):
-            if not fewest <= slices_k * groups <= most or thread_n * loads > (16 if tensor_cores else 8):
+            if not fewest <= slices_k * groups <= (most if tensor_cores else most // 2) or thread_n * loads > (16 if tensor_cores else 8):
                 continue
             found = _schedule(problem, tensor_cores, thread_n, lanes_k, loads, slices_k, groups, 1)
             if slices_k * loads > 1 and step_depth(problem, found) >= 2 * problem.k:
