@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from nautilus_cli.ir.types import BF16, F32
@@ -9,6 +11,7 @@ from nautilus_cli.kernels import gemm_mma, gemm_wgmma
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.device import driver
 from tests.emulated.cases import gemm_mma as mma
+from tests.emulated.cases import gemm_skinny as skinny
 from tests.emulated.cases import gemm_wgmma as wgmma
 from tests.emulated.harness import Case, DeviceRunner, Driver, check
 
@@ -66,7 +69,19 @@ def _mma() -> list[Case]:
     return found
 
 
-CASES = (*_wgmma(), *_parts(), *_mma())
+def _skinny() -> list[Case]:
+    """Depths shared out: of all of A's rows at once, and of a ring, with a block that has none."""
+    found = []
+    for cluster_k in (2, 4, 8):
+        for name, schedule in (("rows", skinny.SCHEDULES["rows"]), ("one", skinny.SCHEDULES["one"]), ("narrow", skinny.TENSOR["narrow"])):
+            shared = replace(schedule, cluster_k=cluster_k)
+            found.append(skinny.plain(f"skinny-{name}-{cluster_k}-ragged", (2, 7, 41, 1096), shared))
+            found.append(skinny.plain(f"skinny-{name}-{cluster_k}-ring", (1, 3, 72, 2600), shared, tile_k=256))
+            found.append(skinny.plain(f"skinny-{name}-{cluster_k}-short", (1, 4, 40, 24), shared, storage=BF16))
+    return found
+
+
+CASES = (*_wgmma(), *_parts(), *_mma(), *_skinny())
 
 
 @pytest.fixture(scope="module")
