@@ -13,12 +13,17 @@ from nautilus_cli.kernels.product import Product
 from nautilus_cli.kernels.skinny_product import Schedule
 from nautilus_cli.targets.base import Target
 
-__all__ = ["FAMILY", "MOST_ROWS", "MOST_ROWS_F32", "GemmSkinnyFamily", "Problem", "Schedule"]
+__all__ = ["FAMILY", "MOST_ROWS", "MOST_ROWS_F32", "GemmSkinnyFamily", "Problem", "Schedule", "most_rows"]
 
 MOST_ROWS = 64
 """Rows of A beyond which other families are asked alone: B would be read again, or sums not fit."""
 MOST_ROWS_F32 = 8
 """The same of f32, which threads multiply: with 16 rows they are what takes the time, and gemm is as fast (H200)."""
+
+
+def most_rows(multiply: DType) -> int:
+    """Return the rows of A beyond which other families are asked alone."""
+    return MOST_ROWS_F32 if multiply == F32 else MOST_ROWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +98,8 @@ class GemmSkinnyFamily(StubByName):
         return (*reasons, *skinny_product.violations(problem.product, schedule, target))
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
-        """Return the legal schedule of least estimated time; that of `MOST_ROWS` where there are more."""
-        problem = replace(problem, m=min(problem.m, MOST_ROWS))
+        """Return the legal schedule of least estimated time; that of the most rows where there are more."""
+        problem = replace(problem, m=min(problem.m, most_rows(problem.multiply)))
         return skinny_product.choose(problem.product, problem.multiply.bytes == 2, target)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
@@ -102,8 +107,8 @@ class GemmSkinnyFamily(StubByName):
         return skinny_product.schedules(problem.product, problem.multiply.bytes == 2)
 
     def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
-        """Return the time on a GPU by the analytic model, in microseconds; where there are more than `MOST_ROWS`, others are faster."""
-        if problem.m > MOST_ROWS:
+        """Return the time on a GPU by the analytic model, in microseconds; where there are more than the most rows, others are faster."""
+        if problem.m > most_rows(problem.multiply):
             return inf
         return skinny_product.gpu_us(problem.product, schedule, target)
 

@@ -96,8 +96,7 @@ def alternative_products(
 def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constant: bool) -> tuple[tuple[str, Any], ...]:
     """Return that of few rows; floats of 32 bits are multiplied as such in every mode: memory is what takes the time."""
     multiply = dtypes[0]
-    most = gemm_skinny.MOST_ROWS_F32 if multiply == F32 else gemm_skinny.MOST_ROWS
-    is_short = dims.lower(problem.m) <= most
+    is_short = dims.lower(problem.m) <= gemm_skinny.most_rows(multiply)
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or not is_short:
         return ()
     names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage")

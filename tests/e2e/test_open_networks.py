@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.kernels.registry import families
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.runtime.model import EmulatorOptions
@@ -168,7 +170,27 @@ NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], 
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_one_library_at_many_sizes(name: str, tmp_path: Path) -> None:
-    make, feeds, dims, cases = NETWORKS[name]
+    check(tmp_path, *NETWORKS[name])
+
+
+def test_bulk_copies_of_tensors_whose_strides_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever bulk copies can bring the operands they do: of rows of an open length where that is a multiple of 8."""
+    for kind in {type(families()[name]) for name in ("gemm", "gemm_mma", "gemm_skinny", "gemm_wgmma")}:
+        monkeypatch.setattr(kind, "estimated_us", lambda family, *_: 1.0 if family.name == "gemm_wgmma" else 1e9)
+    make, feeds, _, _ = NETWORKS["half products"]
+    cases = [{"batch": 2, "rows": n} for n in (8, 72, 67)]
+    check(tmp_path, make, feeds, {"batch": DimRange(1, 3), "rows": DimRange(1, 72)}, cases)
+    manifest = json.loads((tmp_path / "libmodel.json").read_text())
+    maps = [map_ for kernel in manifest["kernels"] for map_ in kernel["tensor_maps"]]
+    assert {kernel["family"] for kernel in manifest["kernels"]} >= {"gemm_wgmma"}
+    assert any("rows" in str(stride) for map_ in maps for stride in map_["strides"])
+    assert any("rows" in str(extent) for map_ in maps for extent in map_["extents"])
+
+
+def check(
+    tmp_path: Path, make: Callable[[], ModelProto], feeds: Feeds, dims: Mapping[str, DimRange], cases: Sequence[Mapping[str, int]]
+) -> None:
+    """Compile a network once for the emulator and hold it against the graph's evaluation at many sizes."""
     path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
     onnx.save(make(), path)
     driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims=dims, verify=False, jobs=1))
