@@ -353,7 +353,7 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     s = schedule
     blocks = prod(grid(problem, s))
     each = ceil(blocks / target.multiprocessors)  # of a multiprocessor
-    resident = min(_resident_blocks(problem, s, target), each)
+    resident = max(1, min(_resident_blocks(problem, s, target), each))  # of no rows there is no block
     depth = ceil(problem.k / s.cluster_k)
     weights = s.tile_n * depth  # of a block
     steps = ceil(depth / step_depth(problem, s))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import one_of, operand, operand_count, optional_operand, same_dtype
@@ -98,13 +99,13 @@ def spread(attrs: ConvTransposeAttrs, x: tuple[int, ...], w: tuple[int, ...]) ->
     whole = tuple(r + e for r, e in zip(found.reach, extra, strict=True))
     if wanted is None:
         results = tuple(n - b - e for n, b, e in zip(whole, pads[:rank], pads[rank:], strict=True))
-        if min(results) < 1:
+        if any(result < 1 for result in results):
             raise ModelError(f"pads is {list(pads)}, which leaves nothing of {list(whole)}")
         return replace(found, results=results)
     results = wanted[-rank:]  # some exporters write batch and channels as well
-    if len(wanted) not in (rank, rank + 2) or min(results) < 1:
+    if len(wanted) not in (rank, rank + 2) or any(result < 1 for result in results):
         raise ModelError(f"output_shape is {list(wanted)} for {rank} spatial dimensions; the specification requires one positive size each")
-    total = [max(0, n - r) for n, r in zip(whole, results, strict=True)]
+    total = [maximum(0, n - r) for n, r in zip(whole, results, strict=True)]
     return replace(found, begin=tuple(t // 2 if mode == "SAME_UPPER" else t - t // 2 for t in total), results=results)
 
 
