@@ -6,7 +6,7 @@ import ctypes
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -14,6 +14,8 @@ import numpy as np
 
 from nautilus_cli import resources
 from nautilus_cli.codegen import Rendered, render
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.dims import symbol
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.numerics import EXACT, Tolerance, compare
@@ -48,6 +50,7 @@ class Case:
         expected: contents afterwards of the buffers that change, by slot; floating-point ones may be wider than the buffer.
         tolerances: by slot; exact where none is given.
         scalars: integer arguments.
+        sizes: what the symbols of the problem stand for.
     """
 
     name: str
@@ -56,11 +59,32 @@ class Case:
     expected: Mapping[int, np.ndarray]
     tolerances: Mapping[int, Tolerance] = field(default_factory=dict)
     scalars: tuple[int, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def geometry(self) -> Geometry:
         """How the case is launched."""
-        return families()[self.request.family].geometry(self.request.problem, self.request.schedule)
+        return bind(families()[self.request.family].geometry(self.request.problem, self.request.schedule), self.sizes)
+
+
+def with_open_sizes(case: Case, *names: str) -> Case:
+    """Return CASE with fields NAMES of its problem, numbers or lists of them, as arguments of the kernel."""
+    sizes: dict[str, int] = {}
+
+    def opened(name: str, number: int) -> int:
+        sizes[name] = number
+        return symbol(name, min(1, number), 2 * number + 1)
+
+    problem = case.request.problem
+    changes: dict[str, object] = {}
+    for name in names:
+        value = getattr(problem, name)
+        many = isinstance(value, tuple)
+        changes[name] = tuple(opened(f"{name}{n}", v) for n, v in enumerate(value)) if many else opened(name, value)
+    request = replace(case.request, problem=replace(problem, **changes))
+    values = request.scalar_values
+    request = replace(request, scalars=len(values))
+    return replace(case, name=f"{case.name}-open", request=request, scalars=bind(values, sizes), sizes=sizes)
 
 
 def output(elements: int, dtype: np.dtype | type) -> np.ndarray:

@@ -17,7 +17,7 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.gemm import read, values, with_long_indices
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 from tests.emulated.reference import evaluate
 
 SCHEDULES = {
@@ -136,6 +136,12 @@ def cases() -> tuple[Case, ...]:
             found.append(resize_case(f"{name}-{schedule_name}-{storage}", problem, SCHEDULES[schedule_name], storage=storage))
         for architecture in ("sm_90a", "emulated"):
             found.append(resize_case(f"{name}-chosen-{architecture}", problem, FAMILY.choose(problem, target(architecture))))
+    for name in ("nearest-volume", "linear-planes", "cubic-volume", "stretched"):
+        problem = PROBLEMS[name]
+        taps = ["taps"] if problem.is_weighted else []
+        for schedule in (SCHEDULES["plain"], Schedule(threads=64, lanes=4, vector=1, rows=4)):
+            one = resize_case(f"{name}-{schedule.rows}", replace(problem, are_tables_known=False), schedule)
+            found.append(with_open_sizes(one, "rows", "channels", "inputs", "outputs", *taps))
     nearest, linear = PROBLEMS["nearest"], PROBLEMS["linear"]
     for name in SCHEDULES:
         if not FAMILY.violations(linear, SCHEDULES[name], target("sm_80")):

@@ -17,7 +17,7 @@ from nautilus_cli.numerics import EXACT, derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.data import random
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 
 ALONE = (
     Schedule(threads=32, group_threads=1, group_columns=1, rows=64, vector=1),
@@ -408,4 +408,5 @@ def chosen() -> list[Case]:
 
 def cases() -> list[Case]:
     """Return every case of the family."""
-    return [*rows(), *elements(), *several_indices(), *out_of_range(), *special_values(), *fused(), *nothing(), *chosen()]
+    opened = [with_open_sizes(one, "rows", "updates", "extents", "strides") for one in (*several_indices()[:4], *chosen())]
+    return [*rows(), *elements(), *several_indices(), *out_of_range(), *special_values(), *fused(), *nothing(), *chosen(), *opened]

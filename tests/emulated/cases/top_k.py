@@ -12,7 +12,7 @@ from nautilus_cli.numerics import EXACT, derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.data import random
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 
 
 def _ranked(threads: int, row_threads: int, items: int, tile: int) -> Schedule:
@@ -163,4 +163,5 @@ def chosen() -> list[Case]:
 
 def cases() -> list[Case]:
     """Return every case of the family."""
-    return [*sizes(), *special_values(), *neighbours(), *moved(), *chosen()]
+    opened = [with_open_sizes(one, "rows", "columns", "count") for one in chosen()]
+    return [*sizes(), *special_values(), *neighbours(), *moved(), *chosen(), *opened]
