@@ -191,8 +191,9 @@ typedef struct nautilus_dimension {
 
 NAUTILUS_API nautilus_status nautilus_dimension_describe(const nautilus_model *model, size_t index, nautilus_dimension *dimension);
 
-/* What the outputs' shapes and a context's workspace are for the inputs' shapes. INPUTS holds one array a input, of as many numbers as
- * it has dimensions; OUTPUTS, whose arrays are written, may be NULL or hold NULL, and so may WORKSPACE_BYTES be. */
+/* What the outputs' shapes and a context's workspace are for the inputs' shapes; where the model computes a dimension, what that is at
+ * most. INPUTS holds one array a input, of as many numbers as it has dimensions; OUTPUTS, whose arrays are written, may be NULL or hold
+ * NULL, and so may WORKSPACE_BYTES be. */
 NAUTILUS_API nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
                                              size_t *workspace_bytes);
 
