@@ -12,7 +12,9 @@ nautilus_status counts_create(nautilus_context *context) {
       context->count_words = (size_t)payload->patches[i].size + 1;
   context->counts = calloc(context->count_words + 1, sizeof *context->counts);
   context->count_dims = calloc(payload->dim_count + 1, sizeof *context->count_dims);
-  return context->counts != NULL && context->count_dims != NULL ? NAUTILUS_OK : error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  if (context->counts == NULL || context->count_dims == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  return NAUTILUS_OK;
 }
 
 void counts_destroy(nautilus_context *context) {
