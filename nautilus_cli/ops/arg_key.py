@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.types import F32, F64, I32, I64, U32, U64, TensorType, dtype_of
+from nautilus_cli.ir.types import F32, F64, I32, I64, U32, U64, DType, TensorType, dtype_of
 from nautilus_cli.ops.checks import broadcast_shape, first_of, operand, operand_count, required
 from nautilus_cli.ops.element_types import NUMERIC
 from nautilus_cli.ops.spec import Inference, NoAttrs, Operator, Pointwise
@@ -17,10 +17,8 @@ KEYED = tuple(d for d in NUMERIC if d.compute.bits <= 32)
 """Element types whose values leave half a key for the place."""
 
 
-ORDERED_BITS = "nautilus::OrderedBits"
-
-ORDERED = (F32, F64, I32, I64, U32, U64)
-"""Element types whose values have keys of as many bits."""
+ORDERED_BITS = {U32: "nautilus::OrderedBits32", U64: "nautilus::OrderedBits64"}
+"""Operators from values of 32 or 64 bits to unsigned integers of as many that order as they do, by the type of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +102,29 @@ def require_elements(shape: tuple[int, ...], axis: int) -> None:
         raise ModelError(f"operand 'data' has shape {list(shape)}: along axis {axis} there is no element whose index could be the result")
 
 
-def _infer_bits(inference: Inference) -> tuple[TensorType, ...]:
-    operand_count(inference, 1, 1)
-    x = operand(inference, 0, "X", ORDERED)
-    return (TensorType(U32 if x.dtype.bits == 32 else U64, x.shape),)
+def _ordered(result: DType) -> Operator:
+    """Return the operator from values of a width to unsigned integers of that width, RESULT."""
+    float_type, types = (F32, (F32, I32, U32)) if result == U32 else (F64, (F64, I64, U64))
 
+    def infer(inference: Inference) -> tuple[TensorType, ...]:
+        operand_count(inference, 1, 1)
+        return (TensorType(result, operand(inference, 0, "X", types).shape),)
 
-def _bits(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
-    return (ordered_bits(first_of(arrays)),)
+    def evaluate(_attrs: NoAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
+        x = first_of(arrays)
+        return (ordered_bits(x.astype(float_type.numpy) if dtype_of(x).is_float else x),)
+
+    return Operator(
+        name=ORDERED_BITS[result],
+        infer=infer,
+        evaluate=evaluate,
+        lowering=Pointwise("ordered_bits"),
+        source="Nautilus's own: bits that order as values do (M. Herf, Radix Tricks, 2001)",
+    )
 
 
 OPERATORS = (
-    Operator(
-        name=ORDERED_BITS,
-        infer=_infer_bits,
-        evaluate=_bits,
-        lowering=Pointwise("ordered_bits"),
-        source="Nautilus's own: bits that order as values do (M. Herf, Radix Tricks, 2001)",
-    ),
+    *map(_ordered, (U32, U64)),
     Operator(
         name="nautilus::ArgKey",
         infer=_infer_key,

@@ -15,7 +15,7 @@ from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import BOOL, F32, I32, I64, U32
+from nautilus_cli.ir.types import BOOL, F32, I32, I64, U32, U64
 from nautilus_cli.ops.arg_key import ORDERED_BITS
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.numbers import number, progression
@@ -59,7 +59,7 @@ def _slices(builder: GraphBuilder, x: Value, axis: int | None) -> Value:
         shape = x.type.static
         x = builder.node("Transpose", [x], perm=(axis, *(i for i in range(len(shape)) if i != axis)))
         x = reshape(builder, x, (shape[axis], prod(d for i, d in enumerate(shape) if i != axis)))
-    return builder.node(ORDERED_BITS, [x])
+    return builder.node(ORDERED_BITS[U32 if x.type.dtype.bits == 32 else U64], [x])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
