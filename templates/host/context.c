@@ -256,7 +256,7 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
   if (has_steps)
     TRY(program_create(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !has_steps)
-    TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay));
+    TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay, 0, context->model->launch_count));
   if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open || has_steps)
     TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
   TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "preparing a context");
@@ -270,6 +270,7 @@ static void dispose(nautilus_context *context) {
     if (context->stream != NULL)
       api->cuStreamSynchronize(context->stream);
     replay_dispose(context, &context->replay);
+    program_dispose(context);
     buckets_dispose(context);
     if (context->done != NULL)
       api->cuEventDestroy(context->done);

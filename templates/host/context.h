@@ -44,6 +44,8 @@ struct nautilus_context {
 
   cu_pointer *slots;        /* where the plan has steps: addresses that move while it runs */
   volatile int64_t *read;   /* then, host memory: where what decides a step is copied to */
+  struct replay *segments;  /* then, one a step: the graph of its launches, where it has one */
+  uint32_t *segment_of;     /* then, one a launch: 1 + the step in whose graph it is; 0 where it is in none */
 
   cu_event done;         /* where runs are not all of one graph: the end of the last one */
   cu_stream last_stream; /* where that run was enqueued */

@@ -1,8 +1,42 @@
 #include "program.h"
 
+#include <stdlib.h>
+
 #include "error.h"
 
 int program_exists(const nautilus_model *model) { return model->place.variant->step_count > 0; }
+
+static const struct payload_step *first_step(const nautilus_model *model) {
+  return model->payload.steps + model->place.variant->step_first;
+}
+
+/* Whether launches can be a graph: several, none of which has arguments that move, and none of which is in another one. */
+static int is_segment(const nautilus_context *context, const struct payload_step *step) {
+  if (step->kind != STEP_LAUNCHES || step->count < 2)
+    return 0;
+  for (uint32_t i = step->first; i < step->first + step->count; i++)
+    if (context->model->moves[i] || context->segment_of[i] != 0)
+      return 0;
+  return 1;
+}
+
+static nautilus_status build_segments(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  uint32_t count = model->place.variant->step_count;
+  context->segments = calloc(count + 1, sizeof *context->segments);
+  context->segment_of = calloc(model->launch_count + 1, sizeof *context->segment_of);
+  if (context->segments == NULL || context->segment_of == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  for (uint32_t i = 0; i < count; i++) {
+    const struct payload_step *step = first_step(model) + i;
+    if (!is_segment(context, step))
+      continue;
+    TRY(replay_build(context, &context->segments[i], step->first, step->count));
+    for (uint32_t j = step->first; j < step->first + step->count; j++)
+      context->segment_of[j] = i + 1;
+  }
+  return NAUTILUS_OK;
+}
 
 nautilus_status program_create(nautilus_context *context) {
   void *read = NULL;
@@ -10,7 +44,28 @@ nautilus_status program_create(nautilus_context *context) {
   TRY_DRIVER(&context->model->place.driver, cuMemHostAlloc(&read, sizeof *context->read, flags),
              "allocating memory for what decides a branch");
   context->read = read;
+  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !shapes_are_open(context->model))
+    TRY(build_segments(context));
   return NAUTILUS_OK;
+}
+
+nautilus_status program_update(nautilus_context *context, size_t launch) {
+  void *pointer;
+  if (context->segment_of[launch] == 0)
+    return NAUTILUS_OK;
+  const struct replay *segment = &context->segments[context->segment_of[launch] - 1];
+  size_t first = first_step(context->model)[context->segment_of[launch] - 1].first;
+  cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
+  TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(segment->exec, segment->nodes[launch - first], &parameters),
+             "giving a graph new pointers");
+  return NAUTILUS_OK;
+}
+
+void program_dispose(nautilus_context *context) {
+  for (uint32_t i = 0; context->segments != NULL && i < context->model->place.variant->step_count; i++)
+    replay_dispose(context, &context->segments[i]);
+  free(context->segments);
+  free(context->segment_of);
 }
 
 /* Waits for what the stream computes, and reads a value of it. */
@@ -30,9 +85,15 @@ static nautilus_status copy(nautilus_context *context, cu_stream stream, cu_poin
   return NAUTILUS_OK;
 }
 
-/* Launches kernels, with the addresses that move as they are now. */
-static nautilus_status launch(nautilus_context *context, cu_stream stream, size_t first, size_t count) {
+/* Launches kernels: their graph, where they are one; else one by one, with the addresses that move as they are now. */
+static nautilus_status launch(nautilus_context *context, cu_stream stream, const struct payload_step *step) {
   const nautilus_model *model = context->model;
+  size_t first = step->first, count = step->count;
+  const struct replay *segment = context->segments != NULL ? &context->segments[step - first_step(model)] : NULL;
+  if (segment != NULL && segment->exec != NULL) {
+    TRY_DRIVER(&model->place.driver, cuGraphLaunch(segment->exec, stream), "running a part of the model");
+    return NAUTILUS_OK;
+  }
   for (size_t i = first; i < first + count; i++) {
     if (!model->moves[i])
       continue;
@@ -128,7 +189,7 @@ static nautilus_status run(nautilus_context *context, cu_stream stream, const st
     const struct payload_step *step = &steps[i];
     switch (step->kind) {
     case STEP_LAUNCHES:
-      TRY(launch(context, stream, step->first, step->count));
+      TRY(launch(context, stream, step));
       break;
     case STEP_COPY:
       TRY(copy(context, stream, context_word(context, step->words[0]), context_word(context, step->words[1]),

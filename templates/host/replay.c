@@ -5,27 +5,27 @@
 #include "context.h"
 #include "error.h"
 
-nautilus_status replay_build(nautilus_context *context, struct replay *replay) {
+nautilus_status replay_build(nautilus_context *context, struct replay *replay, size_t first, size_t count) {
   static const cu_graph_edge programmatic = {CU_GRAPH_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_PROGRAMMATIC, {0}};
   const nautilus_model *model = context->model;
   const struct driver *driver = &model->place.driver;
   char what[256];
   if (replay->nodes == NULL)
-    replay->nodes = calloc(model->launch_count + 1, sizeof *replay->nodes);
+    replay->nodes = calloc(count + 1, sizeof *replay->nodes);
   if (replay->nodes == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a graph");
   TRY_DRIVER(driver, cuGraphCreate(&replay->graph, 0), "creating the graph");
-  for (size_t i = 0; i < model->launch_count; i++) {
+  for (size_t i = first; i < first + count; i++) {
     void *pointer;
     cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
     const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + context_row(context, i)->kernel];
     snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", i, model->payload.strings + kernel->symbol);
-    const cu_graph_node *before = i ? &replay->nodes[i - 1] : NULL;
+    cu_graph_node *node = &replay->nodes[i - first];
+    const cu_graph_node *before = i > first ? node - 1 : NULL;
     int is_dependent = before != NULL && (context_row(context, i)->flags & LAUNCH_DEPENDENT) != 0;
-    TRY_DRIVER(driver, cuGraphAddKernelNode(&replay->nodes[i], replay->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters),
-               what);
+    TRY_DRIVER(driver, cuGraphAddKernelNode(node, replay->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters), what);
     if (is_dependent)
-      TRY_DRIVER(driver, cuGraphAddDependencies(replay->graph, before, &replay->nodes[i], &programmatic, 1), what);
+      TRY_DRIVER(driver, cuGraphAddDependencies(replay->graph, before, node, &programmatic, 1), what);
   }
   TRY_DRIVER(driver, cuGraphInstantiateWithFlags(&replay->exec, replay->graph, 0), "instantiating the graph");
   return NAUTILUS_OK;
@@ -133,7 +133,7 @@ nautilus_status buckets_launch(nautilus_context *context, cu_stream stream, int 
   if (bucket->replay.exec != NULL && (has_other_edges(context, bucket) || update(context, bucket) != NAUTILUS_OK))
     replay_dispose(context, &bucket->replay);
   if (bucket->replay.exec == NULL) {
-    nautilus_status status = replay_build(context, &bucket->replay);
+    nautilus_status status = replay_build(context, &bucket->replay, 0, context->model->launch_count);
     if (status != NAUTILUS_OK) {
       replay_dispose(context, &bucket->replay);
       return status;

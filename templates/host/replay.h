@@ -7,7 +7,7 @@
 struct replay {
   cu_graph graph;
   cu_graph_exec exec;
-  cu_graph_node *nodes; /* one a launch */
+  cu_graph_node *nodes; /* one a launch, from the first one on */
 };
 
 /* Shapes that were run: their second run makes the graph that later ones replay. */
@@ -24,8 +24,8 @@ struct bucket {
 /* A graph takes 0.3 to 0.6 ms to instantiate, and some kilobytes of device memory a launch: this many per context. */
 enum { BUCKETS = 8 };
 
-/* Builds the graph of the launches as the argument blocks are now: a chain, in the plan's order. */
-nautilus_status replay_build(nautilus_context *context, struct replay *replay);
+/* Builds the graph of COUNT launches from FIRST on as the argument blocks are now: a chain, in the plan's order. */
+nautilus_status replay_build(nautilus_context *context, struct replay *replay, size_t first, size_t count);
 void replay_dispose(nautilus_context *context, struct replay *replay);
 
 /* Makes the bucket of the context's shapes the current one: that of these shapes, else the one not used for longest. */

@@ -47,6 +47,8 @@ static nautilus_status encode_stale(nautilus_context *context) {
   for (; context->stale_count > 0; context->stale_count--) {
     uint32_t stale = context->stale[context->stale_count - 1];
     TRY(context_encode(context, stale));
+    if (context->segment_of != NULL)
+      TRY(program_update(context, stale));
     context->is_stale[stale] = 0;
   }
   return NAUTILUS_OK;

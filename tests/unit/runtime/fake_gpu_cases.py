@@ -1,6 +1,6 @@
 """Runs on device memory, over a libcuda.so.1 that is none: test_device_runs.py runs this file in a process that finds that one first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +8,11 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.errors import UsageError
+from nautilus_cli.lowering.program import Choice, Launches, Word
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.session import Session
+from tests.support import fake_library
 from tests.support.fake_library import WEIGHTS
 
 UPDATES = 3
@@ -172,6 +174,29 @@ def test_only_launches_of_changed_pointers_are_updated(library, feeds):
     assert updates(tensors, out) == first + 3  # written by one launch, read by another
     np.testing.assert_array_equal(out["sum"].array, expected(feeds))
     np.testing.assert_array_equal(out["picked"].array, expected(feeds).ravel()[[5, 0]])
+
+
+def test_launches_of_a_branch_are_a_graph(tmp_path, host, feeds):
+    """Of which those are updated whose pointers have changed, and no others."""
+    plan = fake_library.plan()
+    yes, no = (Launches(first=0, count=2), Launches(first=2, count=3)), (Launches(first=2, count=3), Launches(first=0, count=2))
+    choice = Choice(condition=Word(kind="input", index=2), branches=(yes, no), name="which")
+    held = replace(fake_library.gpu_variant(), plan=replace(plan, target="sm_90a", steps=(choice,)))
+    with nautilus_cli.load(fake_library.write(tmp_path / "libsteps.so", host, held)) as library:
+        tensors = {name: CudaInterface(array) for name, array in feeds.items()}
+        out = {t.name: CudaInterface(aligned(np.zeros(t.shape, t.dtype))) for t in library.outputs}
+
+        def updates() -> int:
+            return library(tensors, out=out)["counters"].array[UPDATES]
+
+        first = updates()
+        np.testing.assert_array_equal(out["picked"].array, expected(feeds).ravel()[[5, 0]])
+        assert updates() == first
+        tensors["x"] = CudaInterface(aligned(feeds["x"]))
+        assert updates() == first + 1
+        out["sum"] = CudaInterface(aligned(np.zeros((2, 3), np.float32)))
+        assert updates() == first + 3
+        np.testing.assert_array_equal(out["sum"].array, expected(feeds))
 
 
 def test_streams_launch_one_by_one_when_asked(gpu_library_path, feeds):
