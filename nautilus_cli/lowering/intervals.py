@@ -31,7 +31,7 @@ from nautilus_cli.ir.dims import (
     symbols,
     upper,
 )
-from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Ranked, Staying
+from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Ranked, Staying
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves
 from nautilus_cli.lowering.lowered import Functors, Lowered
@@ -123,7 +123,7 @@ class Intervals:
         dims = dimensions(lowered.problem)
         is_known = all(map(_is_known_to_host, dimensions((lowered.problem, lowered.functors))))
         if not dims or lowered.family not in KEYS or not is_known:
-            only = chosen(lowered, self._target, self._ranged)
+            only = self._of_counts(lowered, dims) or chosen(lowered, self._target, self._ranged)
             return (Serving(condition=0, chosen=only, functors=lowered.functors, dims={}),)
         found = [Serving(condition=c, chosen=k, functors=lowered.functors, dims={}) for c, k in self._kernels(lowered)]
         if not found:
@@ -134,12 +134,24 @@ class Intervals:
             return tuple(found)
         special = _bound(lowered, sizes)
         plain = {d.name: symbol(d.name, d.low, d.high, d.divisor) for d in dims if d.name in sizes}
-        others = [dim % MULTIPLE for dim in plain.values()]
+        # A multiple's range begins at one, so that 0, which is a multiple, too, is left to the kernels of all sizes.
+        others = [dim % MULTIPLE for dim in plain.values()] + [1 - dim for dim in plain.values() if lower(dim) < 1]
         some = []
         for condition, kernel in self._kernels(special):
             both = maximum(*others, *([bind(condition, plain)] if is_symbolic(condition) else []))
             some.append(Serving(condition=both, chosen=kernel, functors=special.functors, dims=plain))
         return (*some, *found)
+
+    def _of_counts(self, lowered: Lowered, dims: Sequence[Symbol]) -> Chosen | None:
+        """Return the kernel of a product whose sizes only the device knows, the best at the largest; None of anything else.
+
+        Tensor maps are the host's to encode, which does not know such sizes.
+        """
+        if not dims or lowered.family != "gemm":
+            return None
+        problems = {name: problem for name, problem in _problems(lowered) if not isinstance(families()[name], Mapped)}
+        best = self._search.best(problems, {d.name: representative(d) for d in dims})
+        return None if best is None else self._search.on_target(best)
 
     def _kernels(self, lowered: Lowered) -> list[tuple[int, Chosen]]:
         """Return kernels with their conditions; the last one has none."""
@@ -222,7 +234,7 @@ class _Search:
         key = next((value for field in KEYS[name] if isinstance(value := getattr(problem, field), Symbolic)), None)
         if key is None:  # of a range of one multiple: a problem of fixed sizes
             only = self.best(problems, {})
-            return [] if only is None else [(0, self._on_target(only))]
+            return [] if only is None else [(0, self.on_target(only))]
         others = [d for d in dimensions(problem) if d not in symbols(key) and d.source is None]
         if not others or not isinstance(families()[name], Ranked):
             return self.case(problems, key, {}, self._most(_MOST_KERNELS))
@@ -264,7 +276,7 @@ class _Search:
             return []
         steps = [step for step, _ in served]
         found: list[tuple[int, Chosen]] = []
-        on_target = [self._on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in kernels]
+        on_target = [self.on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in kernels]
         for number, assigned in enumerate(_assigned([row for _, row in served], most)):
             kernel = on_target[assigned]
             if found and (found[-1][1].family.name, found[-1][1].schedule) == (kernel.family.name, kernel.schedule):
@@ -333,7 +345,7 @@ class _Search:
             found.append(family.estimated_us(there, kernel.schedule, self._judged()) if is_possible else float("inf"))
         return found
 
-    def _on_target(self, kernel: Chosen) -> Chosen:
+    def on_target(self, kernel: Chosen) -> Chosen:
         """Return the kernel with a schedule for the emulator, where that is the target."""
         if not self.target.is_emulated:
             return kernel

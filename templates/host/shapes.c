@@ -44,6 +44,8 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   const struct payload *payload = &model->payload;
   shapes->symbols = calloc(payload->symbol_count + 1, sizeof *shapes->symbols);
   shapes->sizes = calloc(payload->size_count + 1, sizeof *shapes->sizes);
+  shapes->given = calloc(payload->symbol_count + 1, sizeof *shapes->given);
+  shapes->exact = calloc(payload->size_count + 1, sizeof *shapes->exact);
   shapes->dims = calloc(payload->dim_count + 1, sizeof *shapes->dims);
   shapes->port_bytes = calloc(model->port_count + 1, sizeof *shapes->port_bytes);
   shapes->rows = calloc(model->launch_count + 1, sizeof *shapes->rows);
@@ -51,7 +53,7 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   shapes->grids = calloc(model->launch_count + 1, sizeof *shapes->grids);
   shapes->word_values = calloc(payload->word_count + 1, sizeof *shapes->word_values);
   if (shapes->symbols == NULL || shapes->sizes == NULL || shapes->dims == NULL || shapes->port_bytes == NULL || shapes->grids == NULL ||
-      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL)
+      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL || shapes->given == NULL || shapes->exact == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
   return begin(model, shapes);
 }
@@ -59,6 +61,8 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
 void shapes_destroy(struct shapes *shapes) {
   free(shapes->symbols);
   free(shapes->sizes);
+  free(shapes->given);
+  free(shapes->exact);
   free(shapes->dims);
   free(shapes->port_bytes);
   free(shapes->rows);
@@ -126,8 +130,8 @@ static nautilus_status bind_symbols(const nautilus_model *model, const int64_t *
   return NAUTILUS_OK;
 }
 
-/* Takes the elements of inputs that are integers. */
-static nautilus_status bind_elements(const nautilus_model *model, const void *const *values, struct shapes *shapes) {
+/* Takes the elements of inputs that are integers. *ARE_EXACT is then 0 where one stands for a value that it is not. */
+static nautilus_status bind_elements(const nautilus_model *model, const void *const *values, struct shapes *shapes, int *are_exact) {
   const struct payload *payload = &model->payload;
   for (size_t i = 0; i < payload->header->input_count; i++)
     if (shapes_read_elements(model, i) > 0 && (values == NULL || values[i] == NULL))
@@ -144,6 +148,8 @@ static nautilus_status bind_elements(const nautilus_model *model, const void *co
                        name_of(model, symbol->input), (long long)value, (unsigned)symbol->element, (long long)symbol->low,
                        (long long)symbol->high);
     shapes->symbols[i] = nearest;
+    shapes->given[i] = value;
+    *are_exact &= nearest == value;
   }
   return NAUTILUS_OK;
 }
@@ -200,18 +206,22 @@ static int64_t evaluate_float(const struct payload *payload, const struct payloa
   }
 }
 
-/* Works out all rows. What is too large to work out is the nearest integer there is: *ALL_ARE_NUMBERS is then 0. */
-static void evaluate(const nautilus_model *model, const void *const *values, struct shapes *shapes, int *all_are_numbers) {
+/* Works out all rows from the symbols. What is too large to work out is the nearest integer there is; returns the first such row, or one
+ * that divides by nothing, or whose float is no number: the number of rows where there is none. */
+static size_t evaluate(const nautilus_model *model, const int64_t *symbols, const void *const *values, int64_t *value) {
   const struct payload *payload = &model->payload;
-  int64_t *value = shapes->sizes;
+  size_t first = payload->size_count;
   for (size_t i = 0; i < payload->size_count; i++) {
     const struct payload_size *size = &payload->sizes[i];
     if (size->operation == SIZE_CONSTANT || size->operation == SIZE_SYMBOL) {
-      value[i] = size->operation == SIZE_CONSTANT ? size->right : shapes->symbols[size->left];
+      value[i] = size->operation == SIZE_CONSTANT ? size->right : symbols[size->left];
       continue;
     }
     if (size->operation >= SIZE_ELEMENT) {
-      value[i] = evaluate_float(payload, size, values, value, all_are_numbers);
+      int is_number = 1;
+      value[i] = evaluate_float(payload, size, values, value, &is_number);
+      if (!is_number && first == payload->size_count)
+        first = i;
       continue;
     }
     int64_t left = value[size->left], right = value[size->right];
@@ -219,9 +229,13 @@ static void evaluate(const nautilus_model *model, const void *const *values, str
     switch (size->operation) {
     case SIZE_ADD:
       overflows = __builtin_add_overflow(left, right, &value[i]);
+      if (overflows)
+        value[i] = left < 0 ? INT64_MIN : INT64_MAX;
       break;
     case SIZE_MULTIPLY:
       overflows = __builtin_mul_overflow(left, right, &value[i]);
+      if (overflows)
+        value[i] = (left < 0) != (right < 0) ? INT64_MIN : INT64_MAX;
       break;
     case SIZE_DIVIDE:
       overflows = right <= 0;
@@ -239,11 +253,10 @@ static void evaluate(const nautilus_model *model, const void *const *values, str
     default:
       value[i] = left > right ? left : right;
     }
-    if (overflows) {
-      value[i] = 0;
-      *all_are_numbers = 0;
-    }
+    if (overflows && first == payload->size_count)
+      first = i;
   }
+  return first;
 }
 
 /* Appends "input 'shape' holds 5 in element 0" for each element that a row depends on. */
@@ -273,7 +286,7 @@ static void tell_elements(const nautilus_model *model, const struct shapes *shap
     if (symbol->source == SOURCE_DIMENSION || length >= bytes || told >= MOST_TOLD)
       continue;
     length += (size_t)snprintf(text + length, bytes - length, "%s input '%s' holds %lld in element %u", told ? "," : ";",
-                               name_of(model, symbol->input), (long long)shapes->symbols[size->left], (unsigned)symbol->element);
+                               name_of(model, symbol->input), (long long)shapes->given[size->left], (unsigned)symbol->element);
     told++;
   }
   free(is_used);
@@ -297,6 +310,32 @@ static nautilus_status check_rows(const nautilus_model *model, const struct shap
     return error_set(NAUTILUS_INVALID_ARGUMENT, "%s: %lld, where %s right%s", payload->strings + check->text, value, range, elements);
   }
   return NAUTILUS_OK;
+}
+
+/* Where an element stands for the nearest value that the library was compiled for, what is launched must be what the element itself makes of
+ * it: a limit far behind the end of a dimension is cut to that all the same, but the remainder of a large number is not that of another. */
+static nautilus_status check_nearest(const nautilus_model *model, const void *const *values, struct shapes *shapes) {
+  const struct payload *payload = &model->payload;
+  char elements[512];
+  evaluate(model, shapes->given, values, shapes->exact);
+  for (size_t i = 0; i < payload->patch_count; i++) {
+    size_t row = payload->patches[i].size;
+    if (payload->patches[i].kind == PATCH_COUNT || shapes->sizes[row] == shapes->exact[row])
+      continue;
+    tell_elements(model, shapes, row, elements, sizeof elements);
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "a number that follows from values of inputs: %lld; the library computes with values of %d to "
+                                                "%d%s", (long long)shapes->exact[row], INT_MIN, INT_MAX, elements);
+  }
+  return NAUTILUS_OK;
+}
+
+/* Refuses what row ROW cannot be worked out for. */
+static nautilus_status no_number(const nautilus_model *model, const struct shapes *shapes, size_t row) {
+  char elements[512];
+  tell_elements(model, shapes, row, elements, sizeof elements);
+  if (elements[0] == '\0')
+    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
+  return error_set(NAUTILUS_INVALID_ARGUMENT, "a number that follows from values of inputs is too large, or none%s", elements);
 }
 
 /* Chooses what is launched: the first alternative whose condition holds, else the launch itself. */
@@ -415,10 +454,9 @@ static void begin_inputs(const nautilus_model *model, struct shapes *shapes) {
 /* The smallest sizes; where values of inputs are read, those of the inputs' shapes alone, which depend on no value. */
 static nautilus_status begin(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
-  int all_are_numbers = 1;
   for (size_t i = 0; i < payload->symbol_count; i++)
     shapes->symbols[i] = payload->symbols[i].low;
-  evaluate(model, NULL, shapes, &all_are_numbers);
+  evaluate(model, shapes->symbols, NULL, shapes->sizes);
   if (!shapes_read_values(model)) {
     shapes->is_set = 1;
     return apply_all(model, shapes);
@@ -441,15 +479,18 @@ static nautilus_status check_shared(const nautilus_model *model, const struct sh
 static nautilus_status work_out(const nautilus_model *model, const int64_t *const *inputs, const void *const *values,
                                 struct shapes *shapes, size_t *source) {
   const struct payload *payload = &model->payload;
-  int all_are_numbers = 1;
+  int are_exact = 1;
   for (size_t i = 0; i < payload->symbol_count; i++)
     shapes->symbols[i] = -1;
   TRY(bind_symbols(model, inputs, shapes, source));
-  TRY(bind_elements(model, values, shapes));
-  evaluate(model, values, shapes, &all_are_numbers);
+  memcpy(shapes->given, shapes->symbols, payload->symbol_count * sizeof *shapes->given);
+  TRY(bind_elements(model, values, shapes, &are_exact));
+  size_t row = evaluate(model, shapes->symbols, values, shapes->sizes);
   TRY(check_rows(model, shapes));
-  if (!all_are_numbers)
-    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
+  if (row < payload->size_count)
+    return no_number(model, shapes, row);
+  if (!are_exact)
+    TRY(check_nearest(model, values, shapes));
   TRY(apply_all(model, shapes));
   TRY(check_shared(model, shapes));
   shapes->is_set = 1;
@@ -458,7 +499,6 @@ static nautilus_status work_out(const nautilus_model *model, const int64_t *cons
 
 nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *const *inputs, struct shapes *scratch) {
   const struct payload *payload = &model->payload;
-  int all_are_numbers = 1;
   size_t *source = calloc(payload->symbol_count + 1, sizeof *source);
   if (source == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
@@ -467,7 +507,7 @@ nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *
   nautilus_status status = bind_symbols(model, inputs, scratch, source);
   free(source);
   TRY(status);
-  evaluate(model, NULL, scratch, &all_are_numbers);
+  evaluate(model, scratch->symbols, NULL, scratch->sizes);
   begin_inputs(model, scratch);
   return check_inputs(model, inputs, scratch);
 }

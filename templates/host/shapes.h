@@ -9,6 +9,8 @@ struct shapes {
   int is_set;            /* whether the tables hold sizes: a model that reads values of inputs has none before */
   int64_t *symbols;      /* sizes of the open dimensions, and elements of inputs */
   int64_t *sizes;        /* value of each row */
+  int64_t *given;        /* symbols as inputs give them, where an element's nearest value stands in SYMBOLS for one beyond its range */
+  int64_t *exact;        /* value of each row for those */
   int64_t *dims;         /* of all ports, laid out as those of the payload */
   size_t *port_bytes;    /* one a port */
   uint32_t *rows;        /* one a launch of the variant: what is launched, itself or an alternative */

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.entities import Entity
-from nautilus_cli.ir.dims import is_symbolic, same, upper
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import reshape
 
@@ -23,10 +23,8 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
         raise call.error(f"axis is {axis}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
     data = reshape(call.builder, x, (x.type.elements,)) if axis is None else x
     extent, length = data.type.static[axis or 0], condition.type.static[0]
-    if not same(extent, length) and (is_symbolic(length - extent) or upper(length - extent) > 0):
-        raise call.error(
-            f"operand 'condition' has {length} elements; the specification allows as many as dimension {axis or 0} has: {extent}"
-        )
+    if not same(extent, length) and upper(length - extent) > 0:
+        raise call.error(f"operand 'condition' has {length} elements; the specification allows up to {extent}")
     found = places(call.builder, condition, call.size_name(0))
     return call.builder.apply("Gather", [data, found], outputs=(call.tensor_name(0),), axis=axis or 0)
 

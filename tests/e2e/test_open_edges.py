@@ -1,0 +1,102 @@
+"""Edges of what a run decides: dimensions of nothing, conditions shorter than what they select of, values that no size is near."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import nautilus_cli
+from nautilus_cli import driver
+from nautilus_cli.errors import UsageError
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.runtime.model import EmulatorOptions
+
+POISONED = EmulatorOptions(poison=True)
+HIGHEST, LOWEST = 2**63 - 1, -(2**63)
+
+
+def compiled(text: str, folder: Path, dims: Mapping[str, DimRange] | None = None) -> Path:
+    """Compile a graph in ONNX's textual form."""
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]>\n{text}'), folder / "model.onnx")
+    output = folder / "libmodel.so"
+    options = driver.CompileOptions(model=folder / "model.onnx", output=output, target="emulated", dims=dims or {}, verify=False)
+    driver.compile(options)
+    return output
+
+
+def test_a_dimension_of_nothing_is_no_multiple(tmp_path: Path) -> None:
+    """Kernels for multiples of 8 take it that there is one."""
+    text = """edges (float[N, M] x) => (float[N, M] soft, float[N] mean, float[N] product, float[N, N] matrix) {
+      axis = Constant <value = int64[1] {1}> ()
+      soft = Softmax (x)
+      mean = ReduceMean <keepdims = 0> (soft, axis)
+      product = ReduceProd <keepdims = 0> (x, axis)
+      turned = Transpose <perm = [1, 0]> (x)
+      matrix = MatMul (x, turned)
+    }"""
+    path = compiled(text, tmp_path, {"N": DimRange(0, 8), "M": DimRange(0, 8)})
+    with nautilus_cli.load(path, emulator=POISONED) as library:
+        for rows, columns in ((8, 8), (8, 0), (1, 0), (0, 8), (0, 0), (3, 0), (5, 7)):
+            x = np.random.default_rng(rows).uniform(0.5, 2, (rows, columns)).astype(np.float32)
+            found = library(x=x)
+            assert found["soft"].shape == x.shape
+            np.testing.assert_allclose(found["mean"], np.full(rows, 1 / columns if columns else 0), rtol=1e-5)
+            np.testing.assert_allclose(found["product"], x.prod(axis=1), rtol=1e-5)
+            np.testing.assert_allclose(found["matrix"], x @ x.T, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("condition", "axis"), [("3", ""), ("N", ""), ("2", "<axis = 1>")])
+def test_a_condition_may_be_shorter_than_what_it_selects_of(condition: str, axis: str, tmp_path: Path) -> None:
+    text = f"edges (float[N, 4] x, bool[{condition}] chosen) => (float[a{', b' if axis else ''}] y) {{ y = Compress {axis} (x, chosen) }}"
+    path = compiled(text, tmp_path, {"N": DimRange(1, 5)})
+    with nautilus_cli.load(path, emulator=POISONED) as library:
+        for rows in (1, 5, 2):
+            x = np.arange(rows * 4, dtype=np.float32).reshape(rows, 4)
+            chosen = np.array([True, False, True, True, False][: rows if condition == "N" else int(condition)])
+            wanted = x[:, : len(chosen)][:, chosen] if axis else x.reshape(-1)[: len(chosen)][chosen]
+            np.testing.assert_array_equal(library(x=x, chosen=chosen)["y"], wanted)
+
+
+def test_a_limit_that_is_beyond_all_sizes_is_cut_and_one_of_which_a_remainder_is_needed_refused(tmp_path: Path) -> None:
+    text = """edges (float[10] x, int64[1] a, int64[1] b) => (float[n] cut, float[m] rest) {
+      zero = Constant <value = int64[1] {0}> ()
+      end = Sub (a, b)
+      cut = Slice (x, zero, end)
+      rest = Slice (x, b, a)
+    }"""
+    x = np.arange(10, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+
+        def holds(a: int, b: int) -> None:
+            found = library(x=x, a=np.array([a]), b=np.array([b]))
+            np.testing.assert_array_equal(found["cut"], x[: a - b])
+            np.testing.assert_array_equal(found["rest"], x[b:a])
+
+        for a, b in ((7, 2), (HIGHEST, 3), (7, LOWEST + 8), (2, 7), (2**40, -1)):
+            holds(a, b)
+        for a, b in ((2**40 + 5, 2**40), (LOWEST + 3, LOWEST), (HIGHEST, HIGHEST - 4)):
+            with pytest.raises(UsageError, match=rf"input 'a' holds {a} in element 0"):
+                library(x=x, a=np.array([a]), b=np.array([b]))
+            holds(9, 4)
+
+
+def test_a_product_of_values_that_is_too_large_is_no_damage(tmp_path: Path) -> None:
+    text = """edges (float[10] x, int64[1] a) => (float[n] y) {
+      zero = Constant <value = int64[1] {0}> ()
+      square = Mul (a, a)
+      cube = Mul (square, a)
+      y = Slice (x, zero, cube)
+    }"""
+    x = np.arange(10, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+        for a in (2, 1 << 22, -(1 << 40), 1):
+            if abs(a) > 1 << 20:
+                with pytest.raises(UsageError, match=f"too large, or none; input 'a' holds {a} in element 0"):
+                    library(x=x, a=np.array([a]))
+            else:
+                np.testing.assert_array_equal(library(x=x, a=np.array([a]))["y"], x[: a**3])
