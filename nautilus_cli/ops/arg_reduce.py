@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import I64, TensorType
+from nautilus_cli.ir.types import I64, U32, TensorType
 from nautilus_cli.ops.arg_key import KEYED, require_elements
 from nautilus_cli.ops.checks import first_of, normal_axis, operand, operand_count
 from nautilus_cli.ops.element_types import NUMERIC
+from nautilus_cli.ops.numbers import number, progression
 from nautilus_cli.ops.precision import widened
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import scalar
+from nautilus_cli.ops.wide import reshape
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def arg_reduction(emitter: Emitter, x: Value, axis: int, *, is_min: bool = False
     size = x.type.static[axis]
     shape = (size, *(1 for _ in x.type.static[axis + 1 :]))
     if x.type.dtype in KEYED:
-        places = emitter.constant(np.arange(size, dtype=np.uint32).reshape(shape))
+        places = reshape(emitter, progression(emitter, size, U32), shape)
         keys = emitter.node("nautilus::ArgKey", [x, places], is_min=int(is_min), selects_last=selects_last)
         return emitter.node(
             "nautilus::ArgIndex", [reduction(emitter, "ReduceMax", keys, (axis,), keepdims=keepdims)], selects_last=selects_last
@@ -68,8 +69,8 @@ def arg_reduction(emitter: Emitter, x: Value, axis: int, *, is_min: bool = False
     found = emitter.node("Equal", [x, reduction(emitter, "ReduceMin" if is_min else "ReduceMax", x, (axis,))])
     if x.type.dtype.is_float:
         found = emitter.node("Or", [found, emitter.node("IsNaN", [x])])
-    places = emitter.constant(np.arange(size, dtype=np.int64).reshape(shape))
-    candidates = emitter.node("Where", [found, places, scalar(emitter, -1 if selects_last else size, I64)])
+    places = reshape(emitter, progression(emitter, size), shape)
+    candidates = emitter.node("Where", [found, places, number(emitter, -1 if selects_last else size, I64)])
     return reduction(emitter, "ReduceMax" if selects_last else "ReduceMin", candidates, (axis,), keepdims=keepdims)
 
 

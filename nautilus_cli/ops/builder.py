@@ -10,7 +10,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import UndecidedError, count, is_symbolic, lower, symbols, upper
+from nautilus_cli.ir.dims import UndecidedError, count, is_symbolic, lower, maximum, same, symbols, upper
 from nautilus_cli.ir.floats import is_float
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
@@ -19,7 +19,7 @@ from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.given_numbers import GivenNumbers
-from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, shortened
+from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, depends_on_values, shortened
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference, Operator
 
@@ -165,7 +165,7 @@ class GraphBuilder:
         operator = self.operator(op)
         attrs = self.attributes(operator, attrs, overrides)
         inputs = tuple(inputs)
-        seen, types = self._settled(operator, attrs, inputs, len(outputs))
+        inputs, seen, types = self._settled(operator, attrs, inputs, len(outputs))
         constants = self._fold(operator, attrs, inputs, types)
         found = None
         if constants is None:
@@ -191,12 +191,17 @@ class GraphBuilder:
 
     def _settled(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int
-    ) -> tuple[tuple[Value | None, ...], tuple[TensorType, ...]]:
-        """Return the operands as rules see them, and the types of the results; numbers of kernels are made known where rules ask."""
+    ) -> tuple[tuple[Value | None, ...], tuple[Value | None, ...], tuple[TensorType, ...]]:
+        """Return the operands, as they are and as rules see them, and the types of the results; what rules ask is made known."""
         for _ in range(_MOST_QUESTIONS):
             seen = tuple(map(self._seen, inputs))
             try:
-                return seen, self.infer(operator, attrs, seen, outputs)
+                return inputs, seen, self.infer(operator, attrs, seen, outputs)
+            except UndecidedError as error:
+                equal = self._with_equal_sizes(operator, attrs, inputs, outputs, error)
+                if equal is None:
+                    raise
+                inputs = equal
             except UnknownContentsError as error:
                 if self._given is None or not self._given.learn(inputs[error.index], error.inputs or (), operator.name):
                     raise
@@ -204,6 +209,49 @@ class GraphBuilder:
                 if self._given is None or not self._given.cut(error.ranges):
                     raise
         raise ModelError("asks too much of numbers that kernels give", where=self.place(operator.name))
+
+    def _with_equal_sizes(
+        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int, error: UndecidedError
+    ) -> tuple[Value | None, ...] | None:
+        """Return operands in which a size that values decide is the one that the operator asks it to equal; the run makes sure.
+
+        Where the operator refuses an equal one, and that is the least, the size is a greater one. None where the question is another one.
+        """
+        if error.relation != "equals":
+            return None
+        for size, wanted in ((error.left, error.right), (error.right, error.left)):
+            is_there = any(same(dim, size) for v in inputs if v is not None and v.constant is None for dim in v.type.static)
+            if not is_there or not depends_on_values(size) or depends_on_values(wanted):
+                continue
+            low, high, new = wanted, wanted, wanted
+            if self._is_refused(operator, attrs, inputs, outputs, (size, wanted)):
+                if is_symbolic(wanted) or lower(size) != wanted:
+                    return None
+                low, high, new = wanted + 1, upper(size), maximum(wanted + 1, size)
+            text = f"{self.place(operator.name)}: a size of an operand"
+            self.requirements.append(Requirement(value=size, low=low, high=high, text=text))
+            return tuple(v if v is None or v.constant is not None else self._with_size(v, size, new) for v in inputs)
+        return None
+
+    def _is_refused(
+        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int, sizes: tuple[int, int]
+    ) -> bool:
+        """Whether an operator refuses operands in which the first of two sizes is the second one."""
+        seen = tuple(map(self._seen, inputs))
+        types = tuple(None if v is None else _with_size(v.type, *sizes) for v in seen)
+        constants = tuple(readable(operator.name, i, v) for i, v in enumerate(seen))
+        try:
+            operator.infer(Inference(attrs, types, constants, outputs))
+        except UndecidedError:
+            return False
+        except Exception:  # rules run on operands that nobody has checked
+            return True
+        return False
+
+    def _with_size(self, value: Value, size: int, wanted: int) -> Value:
+        """Return VALUE with the dimensions that are SIZE as WANTED."""
+        type_ = _with_size(value.type, size, wanted)
+        return value if type_ == value.type else self.node("nautilus::View", [value], shape=type_.static)
 
     def let_numbers_decide(self, readable: frozenset[str]) -> None:
         """Let numbers that kernels compute decide shapes; not those that follow from READABLE inputs, which the host may read."""
@@ -355,6 +403,11 @@ class GraphBuilder:
         return Graph(
             tuple(self._inputs), tuple(outputs), tuple(self.nodes), counts=tuple(self._counts), requirements=tuple(self.requirements)
         )
+
+
+def _with_size(type_: TensorType, size: int, wanted: int) -> TensorType:
+    """Return a type with the dimensions that are SIZE as WANTED."""
+    return TensorType(type_.dtype, tuple(wanted if same(dim, size) else dim for dim in type_.static))
 
 
 def _refuse_ranges(cuts: Mapping[str, Cut], *, is_default: bool = False) -> None:

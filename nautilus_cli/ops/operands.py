@@ -100,6 +100,8 @@ def allowed(ask: Callable[[Mapping[str, int]], object]) -> dict[str, Cut]:
             return found
         except UndecidedError as error:
             cuts = [cut for cut in _cuts(error) if not _is_refused(ask, found, cut)]
+            if len(cuts) != 1 and found:
+                return found  # with these the question may be another one
             if len(cuts) != 1:
                 raise
             found[cuts[0].symbol.name] = cuts[0]

@@ -204,7 +204,7 @@ class Inference:
             return
         if upper(value - low) < 0 or upper(high - value) < 0:
             wanted = str(low) if same(low, high) else f"{low} to {high}"
-            raise ModelError(f"{text} is {value}, where {wanted} is right")
+            raise ModelError(f"{text} is {value}; the specification requires {wanted}")
         self.requirements.append(Requirement(value=value, low=low, high=high, text=text))
 
 

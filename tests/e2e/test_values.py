@@ -177,6 +177,44 @@ def test_sizes_that_values_decide_meet(normalised: Compiled, batch: int) -> None
 
 
 @pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """What other operators make of a tensor whose sizes values decide."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["r"]),
+        helper.make_node("MatMul", ["r", "w"], ["product"]),
+        helper.make_node("Softmax", ["r"], ["shares"], axis=0),
+        helper.make_node("Transpose", ["r"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("Concat", ["r", "r"], ["twice"], axis=1),
+        helper.make_node("Gather", ["r", "places"], ["taken"], axis=0),
+        helper.make_node("ArgMax", ["r"], ["best"], axis=1, keepdims=0),
+        helper.make_node("Unsqueeze", ["r", "one"], ["image"]),
+        helper.make_node("Conv", ["image", "kernel"], ["y"], pads=[1, 1, 1, 1]),
+    ]
+    inputs: dict[str, Port] = {
+        "x": (FLOAT, [2, 3, 4]),
+        "shape": (INT64, [3]),
+        "w": (FLOAT, [4, 5]),
+        "places": (INT64, [2]),
+        "one": (INT64, [1]),
+        "kernel": (FLOAT, [2, 1, 3, 3]),
+    }
+    outputs = dict.fromkeys(("product", "shares", "t", "twice", "taken", "y"), FLOAT)
+    return Compiled(tmp_path_factory.mktemp("followed"), nodes, inputs, {**outputs, "best": INT64})
+
+
+def test_other_operators_on_sizes_that_values_decide(followed: Compiled) -> None:
+    random = np.random.default_rng(2)
+    feeds = {"x": DATA, "w": random.standard_normal((4, 5)).astype(np.float32), "places": int64(0, -1), "one": int64(1)}
+    feeds["kernel"] = random.standard_normal((2, 1, 3, 3)).astype(np.float32)
+    for shape in ((2, 3, 4), (6, 1, 4), (1, -1, 4), (3, 2, 4)):
+        followed.check({**feeds, "shape": int64(*shape)})
+    with pytest.raises(UsageError, match=r"\(MatMul\): a size of an operand: 3, where 4 is right; input 'shape' holds"):
+        followed.library({**feeds, "shape": int64(2, 4, 3)})
+    with pytest.raises(UsageError, match=r"\(Conv\): a size of an operand: 2, where 1 is right; input"):
+        followed.library({**feeds, "shape": int64(2, 3, 4), "one": int64(0)})
+
+
+@pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
     nodes = [
         helper.make_node("CumSum", ["x", "axis"], ["plain"]),
