@@ -410,3 +410,16 @@ def test_nothing_some_and_all(network: Callable[[Network], None], tmp_path: Path
     network(s)
     x = np.random.default_rng(14).standard_normal((20, 4)).astype(np.float32)
     hold(s.model(), [{"x": x, "mask": mask} for mask in masks(20)], tmp_path)
+
+
+def test_tensor_cores(tmp_path: Path) -> None:
+    """Products of 16-bit rows and columns of a number that a kernel gives, large enough for tensor cores."""
+    s = Network()
+    random = np.random.default_rng(15)
+    rows = s.node("Compress", s.input("x", np.float16, 512, 512), s.input("mask", np.bool_, 512), axis=0)
+    s.node("MatMul", rows, s.constant(random.standard_normal((512, 256)) / 24, np.float16))
+    s.node("MatMul", s.constant(random.standard_normal((128, 512)) / 24, np.float16), s.node("Transpose", rows, perm=[1, 0]))
+    x = random.standard_normal((512, 512)).astype(np.float16)
+    hold(s.model(), [{"x": x, "mask": mask} for mask in masks(512)[:4]], tmp_path)
+    families = {kernel["family"] for kernel in json.loads((tmp_path / "model.json").read_text())["kernels"]}
+    assert "gemm_mma" in families
