@@ -25,6 +25,7 @@ NAUTILUS_DEVICE void gemm_skinny(const A &arguments) {
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
   if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
   const int tiles_m = ceil_divide(static_cast<int>(M::get(arguments)), Schedule::kTileM);
+  if (tiles_m == 0) return;  // there may be no row at all
   const int block = static_cast<int>(device::block_index().x) / Schedule::kClusterK;
   skinny_product<Schedule, typename SkinnySums<Problem, Schedule, Schedule::kTensorCores>::Type, Problem::kBIsConstant>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
