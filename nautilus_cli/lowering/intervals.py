@@ -262,14 +262,15 @@ class _Search:
         whole, walked = key, problems
         deciding = symbols(key)
         is_key_alone = all(same(value, key) or not symbols(value) & deciding for value in expressions(problem))
-        if is_key_alone and not self._is_named(deciding):
+        is_named = self._is_named(deciding)
+        if is_key_alone and not is_named:
             # Nothing but the key matters: it is walked as a dimension of its own.
             whole = symbol(_KEY, max(1, lower(key)), upper(key), _common_divisor(key))
             walked = {name: _with_key(p, key, whole) for name, p in problems.items()}
         ladder = self._ladder(walked[first], whole, others, _RATIO)
-        every = 1 if self._is_named(symbols(key)) else _EVERY
-        kernels = [best for step in ladder[len(ladder) - 1 :: -every] if (best := self.best(walked, step.sizes)) is not None]
-        kernels = list({(k.family.name, k.schedule): k for k in kernels}.values())
+        looked_at = ladder[len(ladder) - 1 :: -1 if is_named else -_EVERY]
+        best = {step.key: kernel for step in looked_at if (kernel := self.best(walked, step.sizes)) is not None}
+        kernels = list({(k.family.name, k.schedule): k for k in best.values()}.values())
         costs = [self._us(kernels, walked, step.sizes) for step in ladder]
         served = [(step, row) for step, row in zip(ladder, costs, strict=True) if row and min(row) < float("inf")]
         if not served:
@@ -277,7 +278,11 @@ class _Search:
         steps = [step for step, _ in served]
         found: list[tuple[int, Chosen]] = []
         on_target = [self.on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in kernels]
-        for number, assigned in enumerate(_assigned([row for _, row in served], most)):
+        if is_named and len(kernels) <= most and len(best) == len(steps):  # what was chosen, or measured, for a size serves there
+            wanted = [kernels.index(best[step.key]) for step in steps]
+        else:
+            wanted = _assigned([row for _, row in served], most)
+        for number, assigned in enumerate(wanted):
             kernel = on_target[assigned]
             if found and (found[-1][1].family.name, found[-1][1].schedule) == (kernel.family.name, kernel.schedule):
                 found.pop()
