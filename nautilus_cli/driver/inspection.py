@@ -14,6 +14,7 @@ from nautilus_cli.driver.plan_sections import (
     Section,
     fields_text,
     kernels_section,
+    kernels_text,
     memory_section,
     nodes_text,
     plan_data,
@@ -174,7 +175,8 @@ def _inspect_library(path: Path) -> InspectResult:
 def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section, ...]:
     """Return the kernels, launches and steps of one target, as its part of the manifest has them."""
     behind = "" if is_one else f" of {target['target']}"
-    uses = Counter(launch["kernel"] for launch in target["launches"])
+    others = [[a["kernel"] for a in launch.get("alternatives", ())] for launch in target["launches"]]
+    uses = Counter(kernel for launch, more in zip(target["launches"], others, strict=True) for kernel in {launch["kernel"], *more})
     kernels = Section(
         title=f"kernels{behind}",
         columns=("kernel", "family", "launches", "schedule", "source"),
@@ -187,7 +189,12 @@ def _held_sections(target: Mapping[str, Any], *, is_one: bool) -> tuple[Section,
         title=f"launches{behind}",
         columns=("launch", "kernel", "grid", "ONNX nodes"),
         rows=tuple(
-            (str(i), str(launch["kernel"]), "x".join(map(str, launch["grid"])), nodes_text(launch["nodes"]) or launch["note"])
+            (
+                str(i),
+                kernels_text(launch["kernel"], others[i]),
+                "x".join(map(str, launch["grid"])),
+                nodes_text(launch["nodes"]) or launch["note"],
+            )
             for i, launch in enumerate(target["launches"])
         ),
     )

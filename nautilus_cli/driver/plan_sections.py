@@ -79,7 +79,7 @@ def shared_lines(inputs: Sequence[Mapping[str, Any]], outputs: Sequence[str]) ->
 
 def kernels_section(plan: Plan) -> Section:
     """Return the distinct kernels with their schedules."""
-    uses = Counter(launch.kernel for launch in plan.launches)
+    uses = Counter(kernel for launch in plan.launches for kernel in {launch.kernel, *(a.kernel for a in launch.alternatives)})
     rows = tuple(
         (
             str(i),
@@ -95,6 +95,12 @@ def kernels_section(plan: Plan) -> Section:
     return Section(title="kernels", text=text, columns=("kernel", "family", "launches", "problem", "schedule", "weights"), rows=rows)
 
 
+def kernels_text(kernel: int, alternatives: Sequence[int]) -> str:
+    """Return the number of a launch's kernel, and of how many the sizes of a run choose."""
+    count = len({kernel, *alternatives})
+    return str(kernel) if count == 1 else f"{kernel}, of {count} by size"
+
+
 def launches_section(plan: Plan) -> Section:
     """Return the launches in order."""
     columns = ("launch", "kernel", "family", "grid", "threads", "shared bytes", "ONNX nodes")
@@ -104,7 +110,8 @@ def launches_section(plan: Plan) -> Section:
         grid = "x".join(map(str, kernel.geometry.grid))
         what = nodes_text(launch.origin) or launch.note
         geometry = (grid, str(kernel.geometry.threads), str(kernel.geometry.smem_bytes))
-        rows.append((str(number), str(launch.kernel), kernel.request.family, *geometry, what))
+        which = kernels_text(launch.kernel, [a.kernel for a in launch.alternatives])
+        rows.append((str(number), which, kernel.request.family, *geometry, what))
     return Section(title="launches", columns=columns, rows=tuple(rows))
 
 
@@ -142,6 +149,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
                 "smem_bytes": plan.kernels[launch.kernel].geometry.smem_bytes,
                 "nodes": list(launch.origin),
                 "note": launch.note,
+                "alternatives": [{"condition": f"{size_data(a.condition)} <= 0", "kernel": a.kernel} for a in launch.alternatives],
             }
             for launch in plan.launches
         ],
