@@ -34,7 +34,8 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     size = vector(contents(inference.constants, 1, "size"), "size")
     rank = len(size) - 2
     shape = theta.static
-    if rank not in (2, 3) or any(n < 1 for n in size) or len(shape) != 3 or not same(shape[1:], (rank, rank + 1)):
+    fits = rank in (2, 3) and len(shape) == 3 and same(shape[1:], (rank, rank + 1)) and not any(n < 1 for n in size)
+    if not fits or (not is_symbolic(size[0] - shape[0]) and size[0] != shape[0]):
         raise ModelError(
             f"operand 'theta' has shape {list(theta.static)} and size is {list(size)}; "
             "the specification requires [batch, 2, 3] for four positive sizes or [batch, 3, 4] for five"
