@@ -12,7 +12,7 @@ import pytest
 from nautilus_cli import resources
 from nautilus_cli.artifact import abi
 from nautilus_cli.artifact.elf import _dynamic_symbols, _read_header
-from nautilus_cli.ir.types import DTYPES
+from nautilus_cli.ir.types import DTYPES, UCS4
 
 SOURCES = sorted(resources.host().glob("*.c"))
 HEADER = resources.include() / "nautilus" / "abi.h"
@@ -58,7 +58,11 @@ def test_python_constants_are_those_of_the_header():
     text = HEADER.read_text()
     statuses = enumerators(r"NAUTILUS_(\w+) = (\d+),? +/\*")
     assert {s.name: s.value for s in abi.Status} == {"OK": 0, **{k: v for k, v in statuses.items() if k in abi.Status.__members__}}
-    codes = {name.lower(): value for name, value in enumerators(r"NAUTILUS_([FUIB]\w*\d*) = (\d+)").items() if name.lower() in DTYPES}
+    codes = {
+        name.lower(): value
+        for name, value in enumerators(r"NAUTILUS_([FUIB]\w*\d*) = (\d+)").items()
+        if name.lower() in {*DTYPES, UCS4.name}
+    }
     assert codes == abi.DTYPE_CODES
     assert set(abi.DTYPE_CODES) == set(DTYPES)
     places = re.search(r"enum nautilus_place \{(.*?)\}", text)
