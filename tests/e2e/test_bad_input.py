@@ -109,13 +109,13 @@ def test_cycle(place: Workplace) -> None:
 
 
 def repeated() -> ModelProto:
-    """A loop whose trip count only the run knows: y = x doubled that often."""
-    steps = [node("Identity", ["c"], ["on"]), node("Add", ["a", "a"], ["b"])]
+    """A loop whose trip count only the run knows, and whose state grows: y = x twice as long that often."""
+    steps = [node("Identity", ["c"], ["on"]), node("Concat", ["a", "a"], ["b"], "twice", axis=0)]
     flags = [port(name, dtype=TensorProto.BOOL) for name in ("c", "on")]
-    inputs = [port("i", dtype=TensorProto.INT64), flags[0], port("a", 3)]
-    body = helper.make_graph(steps, "body", inputs, [flags[1], port("b", 3)])
+    inputs = [port("i", dtype=TensorProto.INT64), flags[0], port("a", "p")]
+    body = helper.make_graph(steps, "body", inputs, [flags[1], port("b", "q")])
     nodes = [node("Loop", ["n", "", "x"], ["y"], "loop", body=body)]
-    return networks.model(nodes, [port("x", 3), port("n", dtype=TensorProto.INT64)], [port("y", 3)])
+    return networks.model(nodes, [port("x", 3), port("n", dtype=TensorProto.INT64)], [port("y", "r")])
 
 
 @pytest.mark.parametrize(
