@@ -1,0 +1,52 @@
+"""One library for many sizes on a device: every kernel that sizes choose, maps of open strides, graphs whose nodes change kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import nautilus_cli
+from nautilus_cli import driver
+from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.numerics import compare, derived
+from nautilus_cli.ops.evaluate import evaluate
+from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.toolchain.device import driver as device_driver
+from tests.e2e.test_open_networks import NETWORKS
+
+pytestmark = pytest.mark.gpu
+
+if device_driver().problem:
+    pytest.skip(f"no CUDA device: {device_driver().problem}", allow_module_level=True)
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sizes_in_any_order(name: str, launch: str, tmp_path: Path) -> None:
+    make, feeds, dims, cases = NETWORKS[name]
+    (device, *_) = device_driver().devices
+    architecture = for_capability(device.capability)
+    assert architecture is not None
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    onnx.save(make(), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target=architecture.name, dims=dims, verify=False))
+    random = np.random.default_rng(11)
+    drawn = [{key: int(random.choice(_sizes(dim))) for key, dim in dims.items()} for _ in range(12)]
+    with nautilus_cli.load(output, launch=launch) as library:
+        for sizes in (*cases, *drawn, *cases):  # more than a context keeps graphs of
+            inputs = feeds(random, sizes)
+            expected = evaluate(load(path, shapes={n: a.shape for n, a in inputs.items()}).graph, inputs)
+            for _ in range(3):  # launched one by one, then as a graph that is made, then as one that is there
+                found = library(inputs)
+                for output_name, truth in expected.items():
+                    limit = derived(truth, terms=200, depth=12, scale=float(np.abs(truth).max()))
+                    result = compare(found[output_name], truth, limit)
+                    assert result.is_match, f"{output_name} at {sizes}: {result}"
+
+
+def _sizes(dim: DimRange) -> range:
+    return range(-(-dim.low // dim.divisor) * dim.divisor, dim.high + 1, dim.divisor)
