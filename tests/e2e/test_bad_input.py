@@ -135,7 +135,7 @@ def repeated() -> ModelProto:
         (networks.model([node("Relu", ["z"], ["y"])], [port("x", 3)], [port("y", 3)]), "reads 'z'"),
         (networks.model([node("Relu", ["x"], ["z"])], [port("x", 3)], [port("y", 3)]), "output 'y': nothing computes it"),
         (networks.model([node("Relu", ["x"], ["y"])], [port("x", 3)], [port("y", 3, dtype=TensorProto.INT64)]), "declared as i64"),
-        (networks.model([node("Relu", ["x"], ["y"])], [port("x", 3, dtype=TensorProto.STRING)], [port("y", 3)]), "STRING"),
+        (networks.model([node("Relu", ["x"], ["y"])], [port("x", 3, dtype=TensorProto.STRING)], [port("y", 3)]), "a tensor of strings"),
         (networks.model([], [port("x", 3)], []), "no outputs"),
         (repeated(), "--bind NAME=VALUE"),
     ],

@@ -18,14 +18,14 @@ from nautilus_cli.ir.types import F32, I64, DType
 from nautilus_cli.ops.numbers import number
 from nautilus_cli.ops.places import places
 from nautilus_cli.ops.suppress import NAME, SuppressAttrs
-from nautilus_cli.ops.wide import cast, reshape
+from nautilus_cli.ops.wide import reshape
 
 
 def _build(call: Occurrence) -> Sequence[Entity | None]:
     call.count(2, 5)
     builder = call.builder
     operands = [call.tensor(0), call.tensor(1)]
-    most, overlap, least = (call.single(i, kinds, name) for i, kinds, name in _LIMITS)
+    most, overlap, least = (_limit(call, place, dtype, name) for place, dtype, name in _LIMITS)
     centred = call.integer("center_point_box", 0)
     if centred not in (0, 1):
         raise call.error(f"center_point_box is {centred}; the specification allows 0 and 1")
@@ -41,7 +41,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
         slots = boxes if most.constant is None else minimum(boxes, maximum(0, int(most.constant.reshape(()))))
     if same(batch * classes * slots, 0):
         return [builder.constant(np.zeros((0, 3), np.int64), call.tensor_name(0))]
-    limits = [_scalar(call, most, I64), _scalar(call, overlap, F32), None if least is None else _scalar(call, least, F32)]
+    limits = [_scalar(call, most, I64), _scalar(call, overlap, F32), None if least is None else reshape(builder, least, ())]
     chosen = builder.node(NAME, [*operands, *limits], SuppressAttrs(center_point_box=centred, slots=slots))
     flat = reshape(builder, chosen, (batch * classes * slots,))
     filled = places(builder, builder.node("GreaterOrEqual", [flat, number(builder, 0, I64)]), call.size_name(0))
@@ -57,10 +57,19 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
 
 def _scalar(call: Occurrence, value: Value | None, dtype: DType) -> Value:
     """Return a limit as a scalar, 0 where it is left out."""
-    return number(call.builder, 0, dtype) if value is None else reshape(call.builder, cast(call.builder, value, dtype), ())
+    return number(call.builder, 0, dtype) if value is None else reshape(call.builder, value, ())
 
 
-_LIMITS = ((2, "i", "max_output_boxes_per_class"), (3, "f", "iou_threshold"), (4, "f", "score_threshold"))
+_LIMITS = ((2, I64, "max_output_boxes_per_class"), (3, F32, "iou_threshold"), (4, F32, "score_threshold"))
+
+
+def _limit(call: Occurrence, place: int, dtype: DType, name: str) -> Value | None:
+    """Return an operand of one number, None where it is left out."""
+    value = call.optional_tensor(place)
+    if value is not None and (value.type.elements != 1 or value.type.dtype != dtype):
+        raise call.error(f"operand '{name}' has the type {value.type}; the specification requires one {dtype}")
+    return value
+
 
 CONSTRUCT = Construct(
     name="NonMaxSuppression",

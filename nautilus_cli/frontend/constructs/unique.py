@@ -27,6 +27,8 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     call.count(1, 1)
     x, builder = call.tensor(0), call.builder
     is_sorted = call.integer("sorted", 1)
+    if is_sorted not in (0, 1):
+        raise call.error(f"sorted is {is_sorted}; the specification allows 0 and 1")
     axis = call.integer("axis", 0) if "axis" in call.attributes else None
     rank = len(x.type.shape)
     wanted = [call.tensor_name(i) if name else False for i, name in enumerate(call.node.output)]
