@@ -138,6 +138,8 @@ class ExpressionBuilder:
                 return self.constant(scalar, value.type.dtype.compute)
         if value.contents is not None and value.contents.size == 1:
             return self.constant(value.contents.item(), value.type.dtype.compute)
+        if value.contents is not None:
+            raise InternalError("a vector of sizes is read that no kernel stores", where=value.tensor)
         node = self._producers.get(value)
         if node is None or value.constant is not None:
             offset = compose(index_map, physical(value.type.static, value.order))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
-from nautilus_cli.ir.dims import Count, Element, Symbol, Symbolic, UndecidedError, symbols, upper
+from nautilus_cli.ir.dims import Count, Element, Maximum, Symbol, Symbolic, UndecidedError, symbols, upper
 from nautilus_cli.ir.types import TensorType
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
@@ -124,22 +124,37 @@ def _cuts(error: UndecidedError) -> tuple[Cut, ...]:
     difference = error.left - error.right
     if error.relation == "equals" or not isinstance(difference, Symbolic):
         return ()
+    margin = 1 if error.relation == "is less than" else 0
     match difference.terms:
-        case ((((Symbol() as atom, 1),), sign),):
+        case ((((Symbol() | Maximum() as atom, 1),), sign),):
             offset = 0
-        case (((), offset), (((Symbol() as atom, 1),), sign)):
+        case (((), offset), (((Symbol() | Maximum() as atom, 1),), sign)):
             pass
         case _:
             return ()
+    if isinstance(atom, Maximum):
+        open_one = _deciding(atom, sign, -offset - margin)
+        return () if open_one is None else _cuts(open_one)
     if not isinstance(atom.source, Element | Count) or atom.divisor != 1:
         return ()
     # sign * symbol + offset <= limit
-    limit = -offset - (1 if error.relation == "is less than" else 0)
+    limit = -offset - margin
     if sign > 0:
         edge = limit // sign
         return Cut(atom, atom.low, edge), Cut(atom, edge + 1, atom.high)
     edge = -(limit // -sign)
     return Cut(atom, edge, atom.high), Cut(atom, atom.low, edge - 1)
+
+
+def _deciding(greatest: Maximum, sign: int, limit: int) -> UndecidedError | None:
+    """Return the question of one operand that decides whether SIGN * GREATEST <= LIMIT; None where several do."""
+    if sign > 0:
+        edge = limit // sign
+        left = [one for one in greatest.operands if upper(one) > edge]  # the others never are above it
+        return UndecidedError(left[0], "is at most", edge) if len(left) == 1 else None
+    edge = -(limit // -sign)
+    left = [one for one in greatest.operands if upper(one) >= edge]  # the others never reach it
+    return UndecidedError(edge, "is at most", left[0]) if len(left) == 1 else None
 
 
 def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:

@@ -15,6 +15,7 @@ from nautilus_cli.ir.rewrite import prune, retarget, substitute
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Decompose
+from nautilus_cli.ops.stored_sizes import with_stored_sizes
 
 
 def decompose(graph: Graph) -> Graph:
@@ -37,7 +38,7 @@ def decompose(graph: Graph) -> Graph:
             if results is not None and all(v is None for v in node.outputs[len(results) :]):
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:
-            return graph
+            return with_stored_sizes(graph)  # simpler operators compute vectors of sizes, too
         graph = replace(prune(substitute(graph, values=renamed, nodes=replaced)), requirements=tuple(needed))
 
 

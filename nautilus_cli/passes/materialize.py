@@ -24,9 +24,12 @@ def materialize(graph: Graph) -> Graph:
             prologue = traits.prologue if isinstance(traits, Anchor) else ()
             inputs = list(node.inputs)
             for place, value in enumerate(node.inputs):
-                if value is None or place in prologue or value not in producers or not is_movement(producers[value]):
+                if value is None or place in prologue:
                     continue
-                nodes.append(copy_node(value, producers[value].origin))
+                is_size = isinstance(traits, Control) and value.contents is not None  # an argument of kernels, and nowhere in memory
+                if not is_size and not (value in producers and is_movement(producers[value])):
+                    continue
+                nodes.append(copy_node(value, node.origin if is_size else producers[value].origin))
                 (inputs[place],) = nodes[-1].results()
             node = replace(node, inputs=tuple(inputs)) if tuple(inputs) != node.inputs else node
         nodes.append(node)

@@ -5,6 +5,7 @@ Requires: a decomposed graph without identities. Establishes: the limits below. 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from nautilus_cli.ir.graph import Graph, Node, Value
@@ -52,8 +53,16 @@ def _tree(node: Node, emit: GraphBuilder) -> Value:
     values = list(node.operands())
     while len(values) > MOST_OPERANDS:
         groups = [values[i : i + MOST_OPERANDS] for i in range(0, len(values), MOST_OPERANDS)]
-        values = [emit.node(node.op, group, node.attrs) for group in groups]
-    return emit.node(node.op, values, node.attrs)
+        values = [_joined(node, group, emit) for group in groups]
+    return _joined(node, values, emit)
+
+
+def _joined(node: Node, values: Sequence[Value], emit: GraphBuilder) -> Value:
+    """Append a Concat; it is not folded: sizes that are joined to be stored stay what a kernel stores."""
+    (type_,) = emit.infer(operators()[node.op], node.attrs, tuple(values), 1)
+    result = Value(type_)
+    emit.nodes.append(replace(node, inputs=tuple(values), outputs=(result,)))
+    return result
 
 
 def _chain(node: Node, emit: GraphBuilder) -> Value:

@@ -12,7 +12,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli import driver
-from nautilus_cli.errors import UsageError
+from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.model import EmulatorOptions
 
@@ -100,3 +100,83 @@ def test_a_product_of_values_that_is_too_large_is_no_damage(tmp_path: Path) -> N
                     library(x=x, a=np.array([a]))
             else:
                 np.testing.assert_array_equal(library(x=x, a=np.array([a]))["y"], x[: a**3])
+
+
+def test_a_number_that_a_kernel_gives_is_a_trip_count(tmp_path: Path) -> None:
+    text = """edges (float[N] x) => (int64 sum, float last, float[M] steps) {
+      zero = Constant <value = float {0}> ()
+      mask = Greater (x, zero)
+      kept = Compress (x, mask)
+      number = Size (kept)
+      go = Constant <value = bool {1}> ()
+      sum = Loop (number, go, number) <body = count (int64 i, bool c, int64 s) => (bool o, int64 r) { o = Identity (c) r = Add (s, i) }>
+      last, steps = Scan (zero, kept) <num_scan_inputs = 1,
+        body = walk (float s, float e) => (float r, float o) { r = Add (s, e) o = Neg (r) }>
+    }"""
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 90)}), emulator=POISONED) as library:
+        for x in ([-1], [1], [1, -2, 3], [0] * 80, [2] * 90):
+            found = library(x=np.array(x, np.float32))
+            kept = [one for one in x if one > 0]
+            assert found["sum"] == len(kept) + sum(range(len(kept)))
+            np.testing.assert_allclose(found["last"], sum(kept))
+            np.testing.assert_allclose(found["steps"], -np.cumsum(kept))
+
+
+def test_sizes_that_loops_branches_and_outputs_take_are_stored(tmp_path: Path) -> None:
+    """A size is an argument of kernels; a loop's state, a branch's operand and an output lie in memory."""
+    text = """edges (float[N] x, bool b, int64 t) => (int64 sum, int64 chosen, int64[1] shape, int64 size) {
+      size = Size (x)
+      shape = Shape (x)
+      go = Constant <value = bool {1}> ()
+      sum = Loop (t, go, size) <body = count (int64 i, bool c, int64 s) => (bool o, int64 r) { o = Identity (c) r = Add (s, i) }>
+      chosen = If (b) <then_branch = yes () => (int64 p) { p = Identity (size) }, else_branch = no () => (int64 q) { q = Neg (size) }>
+    }"""
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 90)}), emulator=POISONED) as library:
+        for length, trips in ((1, 0), (7, 3), (90, 70)):
+            for b in (True, False):
+                found = library(x=np.zeros(length, np.float32), b=np.array(b), t=np.array(trips))
+                assert found["sum"] == length + sum(range(trips))
+                assert (found["chosen"], found["shape"], found["size"]) == (length if b else -length, [length], length)
+
+
+def test_a_scan_from_the_end_of_what_a_kernel_counts_is_refused(tmp_path: Path) -> None:
+    text = """edges (float[N] x) => (float last) {
+      zero = Constant <value = float {0}> ()
+      mask = Greater (x, zero)
+      kept = Compress (x, mask)
+      last = Scan (zero, kept) <num_scan_inputs = 1, scan_input_directions = [1],
+        body = walk (float s, float e) => (float r) { r = Sub (e, s) }>
+    }"""
+    with pytest.raises(ModelError, match="goes backwards along a dimension of which only the run knows the size"):
+        compiled(text, tmp_path, {"N": DimRange(1, 90)})
+
+
+def test_vectors_of_sizes_within_operators_are_stored(tmp_path: Path) -> None:
+    """OneHot holds its indices against all places: 101 expressions of the size that an index is."""
+    text = """edges (float[N] x) => (float[101] y) {
+      size = Size (x)
+      depth = Constant <value = int64 {101}> ()
+      values = Constant <value = float[2] {0, 1}> ()
+      y = OneHot (size, depth, values)
+    }"""
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 90)}), emulator=POISONED) as library:
+        for length in (1, 33, 90):
+            np.testing.assert_array_equal(library(x=np.zeros(length, np.float32))["y"], np.eye(101, dtype=np.float32)[length])
+
+
+def test_a_count_that_is_the_lesser_of_a_value_and_what_a_kernel_counts(tmp_path: Path) -> None:
+    """How many of a detector's boxes are wanted, of which there may be fewer."""
+    text = """edges (float[N] x, int64[1] k) => (float[n] best) {
+      zero = Constant <value = float {0}> ()
+      mask = Greater (x, zero)
+      kept = Compress (x, mask)
+      number = Shape (kept)
+      wanted = Min (k, number)
+      best, places = TopK (kept, wanted)
+    }"""
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 16)}), emulator=POISONED) as library:
+        x = np.array([3, -1, 7, 2, 0, 5], np.float32)
+        for k in (2, 0, 4, 100, 1):
+            np.testing.assert_array_equal(library(x=x, k=np.array([k]))["best"], [7, 5, 3, 2][:k])
+            with pytest.raises(UsageError, match="input 'k' holds -1 in element 0; the library was compiled for 0 to"):
+                library(x=x, k=np.array([-1]))

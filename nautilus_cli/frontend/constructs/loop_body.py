@@ -216,6 +216,11 @@ def repeated(
     """
     if not body.states and not collected:
         return [body.kept[place] for place in sorted(body.kept)], [], None
+    is_bounded = trips is not None
+    if counts_in(trips):  # the host reads it as any other number of the run
+        assert trips is not None
+        _require_in_order(call, scanned, collected)
+        count, trips = call.builder.node("Reshape", [call.builder.sizes((trips,)), call.constant(np.empty(0, np.int64))]), None
     attrs = LoopAttrs(
         body=body.graph,
         states=len(body.states),
@@ -224,7 +229,7 @@ def repeated(
         trips=trips,
         is_conditional=body.is_conditional,
         length=length,
-        most=MOST_ITERATIONS if trips is not None and not body.is_conditional else most,
+        most=MOST_ITERATIONS if is_bounded and not body.is_conditional else most,
     )
     if isinstance(trips, int) and trips > MOST_ITERATIONS and not body.is_conditional:
         raise call.error(f"has {trips} iterations; at most {MOST_ITERATIONS} are possible")
@@ -237,3 +242,13 @@ def repeated(
             states[place] = value
     number = next((value for place, value in zip(body.changing, results, strict=False) if place is None), None)
     return [states[place] for place in sorted(states)], results[len(body.states) :], number
+
+
+def _require_in_order(call: Occurrence, scanned: Sequence[tuple[Value, bool]], collected: Sequence[bool]) -> None:
+    """Refuse pieces from the end of a tensor whose length a kernel gives: the host knows where they lie before that.
+
+    Raises:
+        ModelError: there are some.
+    """
+    if any(collected) or any(is_reverse for _, is_reverse in scanned):
+        raise call.error("goes backwards along a dimension of which only the run knows the size, since it counts elements")
