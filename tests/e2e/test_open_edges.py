@@ -180,3 +180,10 @@ def test_a_count_that_is_the_lesser_of_a_value_and_what_a_kernel_counts(tmp_path
             np.testing.assert_array_equal(library(x=x, k=np.array([k]))["best"], [7, 5, 3, 2][:k])
             with pytest.raises(UsageError, match="input 'k' holds -1 in element 0; the library was compiled for 0 to"):
                 library(x=x, k=np.array([-1]))
+
+
+def test_nothing_has_no_places(tmp_path: Path) -> None:
+    text = "edges (float[0, 3] x, float[N, 0] w) => (int64[2, a] y, int64[2, b] z) { y = NonZero (x) z = NonZero (w) }"
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 3)}), emulator=POISONED) as library:
+        found = library(x=np.zeros((0, 3), np.float32), w=np.zeros((2, 0), np.float32))
+        assert found["y"].shape == found["z"].shape == (2, 0)

@@ -27,7 +27,9 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     x = call.tensor(0)
     count = _declared(call)
     elements = x.type.elements
-    if x.constant is not None or same(elements, 0):
+    if same(elements, 0):
+        return [call.constant(np.empty((len(x.type.static), 0), np.int64))]
+    if x.constant is not None:
         return call.builder.apply("NonZero", [x], outputs=(call.tensor_name(0),))
     if count is None or is_symbolic(elements) or not x.type.shape:
         flat = reshape(call.builder, cast(call.builder, x, BOOL), (elements,))
