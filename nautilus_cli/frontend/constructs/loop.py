@@ -104,9 +104,11 @@ def _held(
         return None, ""
     try:
         found = body_graph(call, body, states, is_loop=True)
-    except (UndecidedError, UnknownContentsError, RangeError):
+    except (UndecidedError, RangeError):
         raise  # another import may know more
     except ModelError as error:
+        if isinstance(error, UnknownContentsError) and error.inputs:
+            raise  # so it may of these inputs; of the iteration's number only copies of the body do
         return None, f", and its body cannot be repeated as it is: {error.message}"
     is_counted = condition is None or condition.constant is not None
     is_certain = is_counted and not found.is_conditional
