@@ -83,7 +83,7 @@ def test_manifest(library: Path, model: Path) -> None:
     ]
 
     first, second, softmax = found["kernels"]
-    assert [kernel["family"] for kernel in found["kernels"]] == ["gemm", "gemm", "row"]
+    assert [kernel["family"] for kernel in found["kernels"]] == ["gemm_skinny", "gemm_skinny", "row"]
     assert (first["problem"]["m"], first["problem"]["n"], first["problem"]["k"]) == (BATCH, HIDDEN, WIDTH)
     assert first["schedule"]["tile_m"] >= 1
     assert set(first["weight_recipes"]) == {"dense", "gemm_nk"}
@@ -403,7 +403,7 @@ def test_inspect_a_model(model: Path, nautilus: Caller) -> None:
     assert found["operators"] == {"MatMul": 2, "Add": 1, "Relu": 1, "Softmax": 1}
     assert found["unsupported"] == []
     assert [kernel["source"] for kernel in found["kernels"]] == [
-        f"templates/include/nautilus/kernels/{n}.cuh" for n in ("gemm", "gemm", "row")
+        f"templates/include/nautilus/kernels/{n}.cuh" for n in ("gemm_skinny", "gemm_skinny", "row")
     ]
     assert all((commands.ROOT / kernel["source"]).is_file() for kernel in found["kernels"])
     assert [launch["nodes"] for launch in found["launches"]] == [["first", "bias", "activation"], ["second"], ["softmax"]]
@@ -427,7 +427,7 @@ def test_inspect_shows_what_is_unsupported(nautilus: Caller, tmp_path: Path) -> 
 
 def test_inspect_a_library(library: Path, nautilus: Caller) -> None:
     said = nautilus("inspect", library).done().out
-    for line in ("targets emulated", "x: f32[2, 8]", "first, bias, activation", "tile_m=", "gemm.cuh"):
+    for line in ("targets emulated", "x: f32[2, 8]", "first, bias, activation", "slices_k=", "gemm_skinny.cuh"):
         assert line in said
     found = json.loads(nautilus("inspect", library, "--json").done().out)
     assert manifest_of(library).items() <= found.items()
