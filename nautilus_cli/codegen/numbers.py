@@ -8,7 +8,8 @@ from math import gcd
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import counts_in, linear
-from nautilus_cli.ir.dims import Symbolic, factor, lower, upper
+from nautilus_cli.ir.dims import Symbolic, lower, upper
+from nautilus_cli.ir.functions import factor
 
 _INT = 2**31
 _MOST_MULTIPLE = 64

@@ -12,7 +12,8 @@ from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, symbols
+from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.runtime.library import Library

@@ -11,9 +11,11 @@ from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, symbol, symbols, upper
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, upper
 from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.ranges import representative
 from nautilus_cli.runtime.library import Library

@@ -25,8 +25,9 @@ from nautilus_cli.driver.origin import open_origin
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import same, symbols
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.kernels.base import Choose
 from nautilus_cli.lowering.control import launches_of
 from nautilus_cli.lowering.plan import SIZES_NOTE

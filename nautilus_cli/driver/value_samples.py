@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from nautilus_cli.errors import UsageError
-from nautilus_cli.ir.dims import Element, Symbol, symbols
+from nautilus_cli.ir.dims import Element, Symbol
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import Tensor
 from nautilus_cli.verify import archive

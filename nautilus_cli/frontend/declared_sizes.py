@@ -18,10 +18,13 @@ from onnx import GraphProto
 from nautilus_cli.frontend.constructs.selection import all_hold, required_to_hold
 from nautilus_cli.frontend.inputs import Inputs, declared_type
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, is_symbolic, same, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import Symbol, Symbolic, is_symbolic, same
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.types import Sym
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.builder import GraphBuilder
 
 MOST_ELEMENTS = 64
@@ -109,7 +112,7 @@ def _without_common_factor(value: int) -> int:
     shared = {atom: min(power, *(other.get(atom, 0) for other in others)) for atom, power in first.items()} if others else {}
     for atom, power in shared.items():
         if isinstance(atom, Symbol):
-            value = value // Symbolic.of({((atom, power),): 1}) if power else value
+            value = value // Polynomial.of({((atom, power),): 1}) if power else value
     return value
 
 

@@ -14,8 +14,10 @@ import numpy as np
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.declared_sizes import MOST_ELEMENTS
 from nautilus_cli.frontend.inputs import Inputs
-from nautilus_cli.ir.dims import Element, FloatElement, Symbol, Symbolic, atoms, element, is_symbolic, symbols
+from nautilus_cli.ir.constructors import element
+from nautilus_cli.ir.dims import Element, FloatElement, Symbol, Symbolic, is_symbolic
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.operands import HIGHEST, LOWEST, RangeError, UnknownContentsError

@@ -8,9 +8,12 @@ from math import lcm
 
 from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.counts import counts_in
-from nautilus_cli.ir.dims import Symbol, Symbolic, UndecidedError, symbol, symbols
+from nautilus_cli.ir.dims import Symbol, Symbolic
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 
 
 def joined(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:

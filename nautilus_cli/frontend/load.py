@@ -20,10 +20,11 @@ from nautilus_cli.frontend.inputs import NO_DIMS, Inputs, resolve_inputs
 from nautilus_cli.frontend.opsets import imported_versions
 from nautilus_cli.frontend.reading import read_model
 from nautilus_cli.frontend.structure import check_names
-from nautilus_cli.ir.dims import UndecidedError, is_symbolic
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.ranges import DimRange, Size
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 
 NO_SHAPES: Mapping[str, Sequence[Size]] = {}

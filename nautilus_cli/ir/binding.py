@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from nautilus_cli.ir.dims import Symbolic, substitute
+from nautilus_cli.ir.dims import Symbolic
+from nautilus_cli.ir.substitution import substitute
 
 T = TypeVar("T")
 

@@ -10,24 +10,11 @@ from math import prod
 
 from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.control import bodies, own_attributes
-from nautilus_cli.ir.dims import (
-    Atom,
-    Count,
-    Factor,
-    Indicator,
-    Maximum,
-    Monomial,
-    Named,
-    Quotient,
-    Rounded,
-    Symbol,
-    Symbolic,
-    lower,
-    maximum,
-    symbols,
-    upper,
-)
+from nautilus_cli.ir.dims import Atom, Count, Factor, Indicator, Maximum, Monomial, Named, Quotient, Rounded, Symbol, Symbolic, lower, upper
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Node, Value
+from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.polynomial import Polynomial
 
 
 def counts_in(value: object) -> frozenset[Symbol]:
@@ -81,7 +68,7 @@ def _limit(value: int, *, is_upper: bool) -> int:
 
 
 def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
-    plain = Symbolic.of({monomial: 1})
+    plain = Polynomial.of({monomial: 1})
     if not counts_in(plain):
         return plain
     if any(atom.bounds[0] < 0 for atom, _ in monomial):
@@ -90,7 +77,7 @@ def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
 
 
 def _atom_limit(atom: Atom, *, is_upper: bool) -> int:
-    plain = Symbolic.of({((atom, 1),): 1})
+    plain = Polynomial.of({((atom, 1),): 1})
     if not counts_in(plain):
         return plain
     match atom:

@@ -15,18 +15,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import (
-    Count,
-    Element,
-    Indicator,
-    Monomial,
-    Symbol,
-    Symbolic,
-    is_symbolic,
-    maximum,
-    substitute,
-    symbols,
-)
+from nautilus_cli.ir.dims import Count, Element, Indicator, Monomial, Symbol, Symbolic, is_symbolic
+from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.polynomial import Polynomial
+from nautilus_cli.ir.substitution import substitute
 
 _PLAIN = re.compile(r"(?!(?:floor|max)\b)[A-Za-z_]\w*")
 _STRING = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
@@ -123,7 +116,7 @@ def _name(symbol: Symbol) -> str:
 
 def _atom(atom: Symbol | Indicator) -> int:
     monomial: Monomial = ((atom, 1),)
-    return Symbolic.of({monomial: 1})
+    return Polynomial.of({monomial: 1})
 
 
 class _Reader:

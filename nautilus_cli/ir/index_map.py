@@ -18,22 +18,13 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.ir.binding import bind, settled
-from nautilus_cli.ir.dims import (
-    at_least_one,
-    divides,
-    exact_divmod,
-    factors,
-    is_symbolic,
-    lower,
-    maximum,
-    minimum,
-    same,
-    substitute,
-    symbol,
-    symbols,
-    upper,
-)
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.indicators import equal
+from nautilus_cli.ir.occurrences import factors, symbols
+from nautilus_cli.ir.quotients import divides, exact_divmod
+from nautilus_cli.ir.substitution import at_least_one, substitute
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Cases as arithmetic: expressions that are 1 where something holds and 0 where it does not, and choices made of them.
 
 A rule whose result depends on values that only a run knows computes with these in place of branches. On numbers they give numbers.
-The bounds of a sum of them are looked for case by case (`dims.py`), so that `chosen` has those of its alternatives.
+The bounds of a sum of them are looked for case by case (`bounds.py`), so that `chosen` has those of its alternatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nautilus_cli.ir.dims import indicator
+from nautilus_cli.ir.functions import indicator
 
 
 def equal(left: int, right: int) -> int:

@@ -28,9 +28,10 @@ from hashlib import sha256
 import numpy as np
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Symbol, Symbolic, symbols
+from nautilus_cli.ir.dims import Symbol, Symbolic
 from nautilus_cli.ir.dims_text import in_order, parse_size, parse_symbol, size_text, symbol_text
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, DType, Shape, Sym, TensorType, dtype_of
 

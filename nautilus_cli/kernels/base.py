@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.counts import counts_in
-from nautilus_cli.ir.dims import factor
 from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.ir.functions import factor
 from nautilus_cli.ir.index_map import divisors
 from nautilus_cli.targets.base import Target
 

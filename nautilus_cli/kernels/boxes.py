@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from nautilus_cli.ir.dims import divides, is_symbolic, lower, same, upper
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.expression import Expression, Inside, Load
 from nautilus_cli.ir.index_map import Axis, Digits, IndexMap
+from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels.base import TensorMap
 

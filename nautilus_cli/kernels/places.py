@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import product as combinations
 
-from nautilus_cli.ir.dims import divides, minimum, upper
+from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.functions import minimum
+from nautilus_cli.ir.quotients import divides
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from math import ceil
 
-from nautilus_cli.ir.dims import maximum, minimum
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from itertools import product as combinations
 from math import prod
 
-from nautilus_cli.ir.dims import divides, minimum
+from nautilus_cli.ir.functions import minimum
+from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from nautilus_cli.ir.dims import minimum, upper
+from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.targets.base import Target

@@ -12,7 +12,8 @@ from itertools import product as combinations
 from math import ceil, sqrt
 from typing import Any
 
-from nautilus_cli.ir.dims import lower, maximum, minimum, upper
+from nautilus_cli.ir.dims import lower, upper
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.mma_product import soft_max

@@ -14,8 +14,9 @@ from math import prod
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.control import BranchAttrs, LoopAttrs
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import divides, same
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Refuse, Repeat, Step, Word
 

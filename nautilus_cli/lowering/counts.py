@@ -17,6 +17,7 @@ from nautilus_cli.ir.dims import Atom, Count, Indicator, Maximum, Named, Quotien
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Load, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Value
 from nautilus_cli.ir.index_map import from_strides
+from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.types import BOOL, I64, TensorType
 from nautilus_cli.kernels.pointwise import Problem
 from nautilus_cli.lowering.lowered import Lowered
@@ -151,7 +152,7 @@ class _Steps:
         return total
 
     def _atom(self, atom: Atom) -> int:
-        whole = Symbolic.of({((atom, 1),): 1})
+        whole = Polynomial.of({((atom, 1),): 1})
         if not counts_in(whole):
             return self._number(whole)
         match atom:

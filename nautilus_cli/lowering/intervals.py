@@ -16,21 +16,11 @@ from typing import Any, TypeVar
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import (
-    Element,
-    Quotient,
-    Symbol,
-    Symbolic,
-    atoms,
-    is_symbolic,
-    lower,
-    maximum,
-    same,
-    substitute,
-    symbol,
-    symbols,
-    upper,
-)
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import Element, Quotient, Symbol, Symbolic, is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.occurrences import atoms, symbols
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Ranked, Staying
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves

@@ -12,7 +12,8 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError
 from nautilus_cli.ir.counts import ceiling, counts_in
-from nautilus_cli.ir.dims import is_symbolic, lower, maximum, same
+from nautilus_cli.ir.dims import is_symbolic, lower, same
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.types import UCS4
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest, TensorMap, scalar_values

@@ -10,7 +10,9 @@ from typing import Any
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, expressions, settled
-from nautilus_cli.ir.dims import Symbol, UndecidedError, is_symbolic, lower, symbols, upper
+from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, upper
+from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
 

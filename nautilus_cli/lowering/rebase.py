@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from nautilus_cli.ir.dims import is_symbolic, minimum
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.expression import Load, Store
+from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.lowering.lowered import Lowered
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
-from nautilus_cli.ir.dims import maximum, same
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.expression import Expression, Load, Reduction, RowProgram
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, permuted, regroup
 from nautilus_cli.kernels.row import Problem

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nautilus_cli.ir.dims import maximum, named, upper
+from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.functions import maximum, named
 from nautilus_cli.lowering.memory import Interval
 
 

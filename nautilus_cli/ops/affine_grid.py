@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, same
+from nautilus_cli.ir.dims import is_symbolic, same
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F64, I64, TensorType
 from nautilus_cli.ops.checks import contents, first_of, integers, known, operand, operand_count, required, vector

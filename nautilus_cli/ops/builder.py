@@ -10,12 +10,16 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import UndecidedError, count, is_symbolic, lower, maximum, same, symbols, upper
+from nautilus_cli.ir.constructors import count
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.floats import is_float
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.given_numbers import GivenNumbers

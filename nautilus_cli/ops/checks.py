@@ -8,7 +8,8 @@ from typing import TypeVar
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, lower, named, same, upper
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import named
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import chosen, equal, from_front
 from nautilus_cli.ir.types import DType, TensorType

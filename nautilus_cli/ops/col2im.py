@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, upper
+from nautilus_cli.ir.dims import is_symbolic, upper
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, I32, I64, TensorType
 from nautilus_cli.ops.checks import contents, first_of, known, operand, operand_count, ranked, vector

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, UndecidedError, is_symbolic, lower, maximum, minimum, substitute_float, upper
+from nautilus_cli.ir.dims import Float, is_symbolic, lower, upper
 from nautilus_cli.ir.floats import is_float, of_float
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.substitution import substitute_float
 from nautilus_cli.ir.types import DType, TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.float_contents import computed
 from nautilus_cli.ops.spec import Operator

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import maximum
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import one_of, operand, operand_count, optional_operand, same_dtype

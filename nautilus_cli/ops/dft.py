@@ -9,9 +9,11 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, same, symbols, upper
+from nautilus_cli.ir.dims import is_symbolic, same, upper
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import chosen, equal, from_front, selected
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import first_of, integers, known, operand, operand_count, optional_contents, optional_operand
 from nautilus_cli.ops.element_types import FLOATS, INDICES

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor
 
-from nautilus_cli.ir.dims import Float, FloatOperation, rounded
+from nautilus_cli.ir.constructors import rounded
+from nautilus_cli.ir.dims import Float, FloatOperation
 from nautilus_cli.ir.floats import bounds, is_float, told
 from nautilus_cli.ir.indicators import chosen, less
 from nautilus_cli.ir.types import F32, F64, DType

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nautilus_cli.ir.dims import is_symbolic, maximum, same
+from nautilus_cli.ir.dims import is_symbolic, same
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F64, I64, DType
 from nautilus_cli.ops.numbers import Arithmetic, progression

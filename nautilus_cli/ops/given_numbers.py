@@ -13,8 +13,10 @@ from typing import Protocol
 import numpy as np
 
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, symbols
+from nautilus_cli.ir.dims import is_symbolic
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.types import I64
 from nautilus_cli.ops.operands import HIGHEST
 from nautilus_cli.ops.spec import Emitter

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import FloatElement, FloatOperation, rounded
+from nautilus_cli.ir.constructors import rounded
+from nautilus_cli.ir.dims import FloatElement, FloatOperation
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, known, normal_axis, operand, operand_count, required

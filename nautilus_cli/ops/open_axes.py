@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from nautilus_cli.ir.dims import lower, maximum, minimum, named, upper
+from nautilus_cli.ir.dims import lower, upper
+from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.indicators import any_of, at_most, chosen, equal, selected
 from nautilus_cli.ops.checks import normal_axes
 from nautilus_cli.ops.spec import Inference

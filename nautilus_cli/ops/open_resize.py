@@ -9,8 +9,10 @@ from math import floor
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.constructors import rounded
+from nautilus_cli.ir.dims import Float, FloatOperation, is_symbolic, lower, same, upper
 from nautilus_cli.ir.floats import known, of_float, told
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F64, DType
 from nautilus_cli.ops.numbers import Arithmetic, real

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
-from nautilus_cli.ir.dims import Count, Element, Maximum, Symbol, Symbolic, UndecidedError, symbols, upper
+from nautilus_cli.ir.dims import Count, Element, Maximum, Symbol, Symbolic, upper
+from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 """Values of an element of which no rule asked for a range yet; one beyond stands for these, which every size is below."""
@@ -80,7 +83,7 @@ class Cut:
     @property
     def value(self) -> int:
         """The symbol with this range, as an integer."""
-        return Symbolic.of({((replace(self.symbol, low=self.low, high=self.high), 1),): 1})
+        return Polynomial.of({((replace(self.symbol, low=self.low, high=self.high), 1),): 1})
 
 
 def allowed(ask: Callable[[Mapping[str, int]], object]) -> dict[str, Cut]:

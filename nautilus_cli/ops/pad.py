@@ -10,7 +10,8 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, lower, maximum, minimum, same, upper
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
 from nautilus_cli.ir.indicators import equal, from_front

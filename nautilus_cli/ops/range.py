@@ -8,8 +8,10 @@ from math import ceil
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import FloatOperation, is_symbolic, lower, maximum, minimum, rounded, same, upper
+from nautilus_cli.ir.constructors import rounded
+from nautilus_cli.ir.dims import FloatOperation, is_symbolic, lower, same, upper
 from nautilus_cli.ir.floats import is_float, of_float
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import equal, less
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I16, I32, I64, TensorType, dtype_of

@@ -9,8 +9,11 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import divides, is_symbolic, lower, maximum, named, same, symbols, upper
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import maximum, named
 from nautilus_cli.ir.indicators import any_of, chosen, equal
+from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import contents, integers, operand, operand_count, required
 from nautilus_cli.ops.element_types import STORABLE

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, minimum, named, same, upper
+from nautilus_cli.ir.dims import is_symbolic, same, upper
+from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.indicators import equal, from_front, less
 from nautilus_cli.ir.types import TensorType, dtype_of

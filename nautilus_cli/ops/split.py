@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, minimum, upper
+from nautilus_cli.ir.dims import is_symbolic, upper
+from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import first_of, integers, normal_axis, operand, operand_count, optional_contents, optional_operand

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, maximum, upper
+from nautilus_cli.ir.dims import is_symbolic, upper
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType, dtype_of
 from nautilus_cli.ops.checks import (

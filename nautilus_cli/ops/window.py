@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import follows_from_values, lower, maximum, upper
+from nautilus_cli.ir.dims import lower, upper
+from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.occurrences import follows_from_values
 from nautilus_cli.ops.checks import one_of
 from nautilus_cli.ops.spec import Inference
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import maximum, upper
+from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.index_map import from_strides
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count, ranked

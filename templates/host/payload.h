@@ -142,7 +142,7 @@ enum payload_operation { SIZE_CONSTANT, SIZE_SYMBOL, SIZE_ADD, SIZE_MULTIPLY, SI
 /* A number worked out from rows before it. From SIZE_ELEMENT to SIZE_SINGLE it is one of double precision, by its bits: an element of an
  * input (`left`) of floats, a row as one, a function of such rows, one rounded to single precision. SIZE_FLOOR to SIZE_EVEN round one. */
 struct payload_size {
-  uint32_t operation; /* enum payload_operation; a quotient is rounded down; a factor is `factor` of nautilus_cli/ir/dims.py, of `left` */
+  uint32_t operation; /* enum payload_operation; a quotient is rounded down; a factor is that of nautilus_cli/ir/functions.py, of `left` */
   uint32_t left;      /* row, symbol, or input */
   int64_t right;      /* row, the constant, or the element */
 };

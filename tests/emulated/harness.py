@@ -15,7 +15,7 @@ import numpy as np
 from nautilus_cli import resources
 from nautilus_cli.codegen import Rendered, render
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.numerics import EXACT, Tolerance, compare

@@ -11,7 +11,8 @@ from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.render import environment
 from nautilus_cli.codegen.rows import map_rows
 from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import factor, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.functions import factor
 from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, broadcast, compose, divisors, identity, padded, permuted, reshaped, sliced
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache

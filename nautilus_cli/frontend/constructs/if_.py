@@ -12,7 +12,8 @@ from nautilus_cli.frontend.constructs.selection import as_flag, described, guard
 from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.ir.control import BranchAttrs
 from nautilus_cli.ir.counts import ceiling, counts_in
-from nautilus_cli.ir.dims import maximum, same
+from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.indicators import at_most, equal, less
 from nautilus_cli.ir.types import I64, TensorType

@@ -22,9 +22,11 @@ from nautilus_cli.frontend.element_values import is_candidate
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
-from nautilus_cli.ir.dims import UndecidedError, maximum, minimum, upper
+from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 from nautilus_cli.ops.wide import cast
 

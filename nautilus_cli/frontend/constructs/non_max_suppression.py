@@ -12,7 +12,8 @@ import numpy as np
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.entities import Entity
-from nautilus_cli.ir.dims import maximum, minimum, same
+from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, I64, DType
 from nautilus_cli.ops.numbers import number

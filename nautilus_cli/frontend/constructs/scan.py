@@ -15,9 +15,10 @@ from nautilus_cli.frontend.constructs.selection import select
 from nautilus_cli.frontend.constructs.stacking import element, stacked
 from nautilus_cli.frontend.entities import as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
-from nautilus_cli.ir.dims import UndecidedError, is_symbolic, same
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 
 BATCHED_BEFORE = 9

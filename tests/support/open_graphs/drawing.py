@@ -15,7 +15,8 @@ from random import Random
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, lower, same, symbol, upper
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.numerics import EXACT, Tolerance

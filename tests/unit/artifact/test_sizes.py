@@ -6,8 +6,10 @@ import pytest
 
 from nautilus_cli.artifact.sizes import Operation, Patched, SizeTable
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import factor, maximum, minimum, named, substitute, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.functions import factor, maximum, minimum, named
 from nautilus_cli.ir.indicators import equal, from_front, less, selected
+from nautilus_cli.ir.substitution import substitute
 
 N, M, W = symbol("n", 1, 64), symbol("m", 1, 512), symbol("w", 8, 512, 8)
 

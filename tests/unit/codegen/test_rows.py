@@ -7,7 +7,7 @@ import pytest
 from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.codegen.rows import functor_row, problem_row, program_row, schedule_row
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Apply, Expression, Reduction, RowProgram, Size
 from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import F16, F32, I32, DType

@@ -14,8 +14,10 @@ from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import resolve_inputs
 from nautilus_cli.frontend.load import LoadedModel, load_model
-from nautilus_cli.ir.dims import Element, lower, same, substitute, symbols, upper
+from nautilus_cli.ir.dims import Element, lower, same, upper
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.verifier import verify_graph
 from tests.unit.frontend.models import INT64, graph, tensor_input

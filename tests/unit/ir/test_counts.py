@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.constructors import count, symbol
 from nautilus_cli.ir.counts import ceiling, counts_in, counts_of, counts_of_value, linear
-from nautilus_cli.ir.dims import Symbolic, UndecidedError, count, divides, exact_divmod, maximum, minimum, named, same, substitute, symbol
+from nautilus_cli.ir.dims import Symbolic, same
+from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.indicators import equal
+from nautilus_cli.ir.quotients import divides, exact_divmod
 from nautilus_cli.ir.rewrite import prune, sort
 from nautilus_cli.ir.rewrite import substitute as rewritten
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.types import BOOL, F32, I64, TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.places import places
 

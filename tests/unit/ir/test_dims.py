@@ -11,29 +11,13 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import (
-    Element,
-    FloatElement,
-    FloatOperation,
-    Symbolic,
-    UndecidedError,
-    divides,
-    element,
-    factor,
-    follows_from_values,
-    indicator,
-    is_symbolic,
-    lower,
-    maximum,
-    minimum,
-    named,
-    rounded,
-    same,
-    substitute,
-    symbol,
-    symbols,
-    upper,
-)
+from nautilus_cli.ir.constructors import element, rounded, symbol
+from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation, Symbolic, is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import factor, indicator, maximum, minimum, named
+from nautilus_cli.ir.occurrences import follows_from_values, symbols
+from nautilus_cli.ir.quotients import divides
+from nautilus_cli.ir.substitution import substitute
+from nautilus_cli.ir.undecided import UndecidedError
 
 RANGES = {"a": (1, 6, 1), "b": (2, 40, 1), "c": (0, 24, 8)}
 SYMBOLS = {name: symbol(name, *bounds) for name, bounds in RANGES.items()}

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Count, Element, Symbol, Symbolic, maximum, same, symbol, symbols
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import Count, Element, Symbol, Symbolic, same
 from nautilus_cli.ir.dims_text import in_order, parse_size, parse_symbol, size_text, symbol_text
+from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.occurrences import symbols
 
 NAMES = ["n", "past length + 1", "x[2]", "floor", "max", "it's", '"', "a/8", "5", "\n", ""]
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nautilus_cli.ir.dims import Element, element, is_symbolic, lower, maximum, named, same, substitute, symbol, upper
+from nautilus_cli.ir.constructors import element, symbol
+from nautilus_cli.ir.dims import Element, is_symbolic, lower, same, upper
+from nautilus_cli.ir.functions import maximum, named
 from nautilus_cli.ir.indicators import any_of, at_most, chosen, equal, from_front, less, selected
+from nautilus_cli.ir.substitution import substitute
 
 Function = Callable[[int, int], int]
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from nautilus_cli.ir.binding import bind, expressions
-from nautilus_cli.ir.dims import is_symbolic, same, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.index_map import (
     Axis,
     IndexMap,

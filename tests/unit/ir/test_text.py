@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import same, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.text import constant_key, constants_by_key, parse_graph, print_graph

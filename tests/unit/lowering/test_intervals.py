@@ -15,8 +15,9 @@ from onnx import TensorProto, helper
 
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import same, substitute
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.intervals import MULTIPLE, _assigned

@@ -8,7 +8,8 @@ import pytest
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Symbol, lower, symbol, upper
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import Symbol, lower, upper
 from nautilus_cli.ir.types import F32
 from nautilus_cli.kernels.gather import Problem as Gather
 from nautilus_cli.kernels.gemm import Problem as Gemm

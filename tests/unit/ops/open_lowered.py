@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Element, FloatOperation, element, lower, upper
+from nautilus_cli.ir.constructors import element
+from nautilus_cli.ir.dims import Element, FloatOperation, lower, upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder

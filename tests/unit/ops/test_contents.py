@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import is_symbolic, same, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F32, I32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder

@@ -7,8 +7,10 @@ import pytest
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation, element, lower, substitute, symbol, upper
+from nautilus_cli.ir.constructors import element, symbol
+from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation, lower, upper
 from nautilus_cli.ir.floats import bounds, known, of_float, told
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.types import F16, F32, F64, I64, DType
 from nautilus_cli.ops.float_contents import computed, to_integer
 

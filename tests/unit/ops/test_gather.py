@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.ops.gather import Progression, as_slice
 from nautilus_cli.ops.registry import operators

@@ -11,7 +11,8 @@ import pytest
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import symbol, upper
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import F32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.operands import RangeError, UnknownContentsError

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import symbol, upper
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import F32, I64, TensorType
 from tests.unit.ops.open_lowered import Open, elements, evaluate_bound, reals
 

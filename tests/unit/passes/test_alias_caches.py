@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import same, symbol
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.text import print_graph
 from nautilus_cli.lowering.planner import ports

@@ -14,7 +14,7 @@ from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.sizes import PATCH, Patched
 from nautilus_cli.errors import DeviceError, FileError
-from nautilus_cli.ir.dims import count
+from nautilus_cli.ir.constructors import count
 from nautilus_cli.lowering.plan import Word
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.session import Session

@@ -14,7 +14,7 @@ from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import LAUNCH, Variant
 from nautilus_cli.artifact.sizes import PATCH, SIZE, Operation, Patched
 from nautilus_cli.errors import FileError, UsageError
-from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.types import F32
 from nautilus_cli.lowering.plan import Alternative, Port, Word
 from nautilus_cli.runtime.library import Library

@@ -14,7 +14,7 @@ import nautilus_cli
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import PORT, Variant
 from nautilus_cli.errors import FileError, UsageError
-from nautilus_cli.ir.dims import symbol
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.lowering.plan import Shared
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.session import Session

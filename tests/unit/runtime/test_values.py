@@ -14,7 +14,8 @@ from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.sizes import CHECK, SIZE, SYMBOL, Operation, Source
 from nautilus_cli.errors import FileError, UsageError
-from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation, element, rounded, symbol
+from nautilus_cli.ir.constructors import element, rounded, symbol
+from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation
 from nautilus_cli.ir.indicators import equal, less
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import F32, I64, DType, dtype_of

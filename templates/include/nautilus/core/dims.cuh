@@ -81,7 +81,7 @@ template <int kSlotNumber, int kMultipleOf, long long kFactor, long long kOffset
 using LongLoaded = Loaded<kSlotNumber, kMultipleOf, kFactor, kOffset, long long>;
 
 // A number by which indices are divided: the host has worked out what such a division becomes a product with, as `factor` of
-// nautilus_cli/ir/dims.py says.
+// nautilus_cli/ir/functions.py says.
 struct Divided {
   int value;
   unsigned long long factor;

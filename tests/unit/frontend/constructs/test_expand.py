@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import ModelError, UsageError
-from nautilus_cli.ir.dims import substitute
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ops.evaluate import evaluate
 from tests.unit.frontend.constructs.held import drawn, hold, parsed, refused
 from tests.unit.frontend.models import imported
