@@ -12,7 +12,8 @@ import pytest
 
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange
-from nautilus_cli.ir.text import constants_by_key, parse_graph, print_graph
+from nautilus_cli.ir.text import constants_by_key, print_graph
+from nautilus_cli.ir.text_reader import parse_graph
 from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.verifier import verify_graph

@@ -12,7 +12,8 @@ import pytest
 from models import weightless
 from nautilus_cli.frontend import load_model
 from nautilus_cli.frontend.external_data import ExternalData
-from nautilus_cli.ir.text import constants_by_key, parse_graph, print_graph
+from nautilus_cli.ir.text import constants_by_key, print_graph
+from nautilus_cli.ir.text_reader import parse_graph
 from nautilus_cli.ir.types import I64
 from nautilus_cli.numerics.comparison import compare
 from nautilus_cli.numerics.propagation import estimate

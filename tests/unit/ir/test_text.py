@@ -14,7 +14,8 @@ from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.requirement import Requirement
-from nautilus_cli.ir.text import constant_key, constants_by_key, parse_graph, print_graph
+from nautilus_cli.ir.text import constant_key, constants_by_key, print_graph
+from nautilus_cli.ir.text_reader import parse_graph
 from nautilus_cli.ir.types import BF16, DTYPES, F16, F32, I64, Sym, TensorType
 from tests.unit.ir.graphs import ATTRIBUTES, Attrs, constant, node, value
 
