@@ -19,19 +19,20 @@ _running: set[int] = set()
 
 def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a command to its end and return what it said; an exception that comes between stops it and its children."""
-    with subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        with _lock:
-            _running.add(process.pid)
+    with _lock:  # a command that has begun is known before anyone can ask to stop all
+        started = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        _running.add(started.pid)
+    with started as process:
         try:
             out, err = process.communicate()
         except BaseException:
