@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels import product
-from nautilus_cli.kernels.product import Product, Schedule
+from nautilus_cli.kernels.product import Product, Schedule, product_of
 from nautilus_cli.kernels.product_family import ProductFamily
 
 __all__ = ["FAMILY", "Problem", "Schedule"]
@@ -46,20 +46,7 @@ class Problem:
     @property
     def product(self) -> Product:
         """The problem as the main loop sees it."""
-        return Product(
-            batch=self.batch,
-            m=self.m,
-            n=self.n,
-            k=self.k,
-            a_k_last=self.a_k_last,
-            b_k_last=self.b_k_last,
-            a_run=self.k if self.a_k_last else self.m,
-            b_run=self.k if self.b_k_last else self.n,
-            a_bytes=self.a_storage.bytes,
-            b_bytes=self.b_storage.bytes,
-            sum_bytes=self.accumulate.bytes,
-            is_straight=self.is_straight,
-        )
+        return product_of(self, is_straight=self.is_straight)
 
 
 FAMILY = ProductFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule)

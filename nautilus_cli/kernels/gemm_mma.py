@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import mma_product
 from nautilus_cli.kernels.mma_product import MmaProduct, Schedule
-from nautilus_cli.kernels.product import Product
+from nautilus_cli.kernels.product import product_of
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.targets.base import Target
 
@@ -54,20 +54,7 @@ class Problem:
     @property
     def product(self) -> MmaProduct:
         """The problem as the main loop sees it."""
-        shape = Product(
-            batch=self.batch,
-            m=self.m,
-            n=self.n,
-            k=self.k,
-            a_k_last=self.a_k_last,
-            b_k_last=self.b_k_last,
-            a_run=self.k if self.a_k_last else self.m,
-            b_run=self.k if self.b_k_last else self.n,
-            a_bytes=self.a_storage.bytes,
-            b_bytes=self.b_storage.bytes,
-            sum_bytes=self.accumulate.bytes,
-        )
-        return MmaProduct(shape=shape, element_bytes=self.multiply.bytes, terms=self.terms)
+        return MmaProduct(shape=product_of(self), element_bytes=self.multiply.bytes, terms=self.terms)
 
 
 class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):

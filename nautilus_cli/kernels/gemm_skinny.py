@@ -9,7 +9,7 @@ from math import inf
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import skinny_product
 from nautilus_cli.kernels.base import Geometry, StubByName
-from nautilus_cli.kernels.product import Product
+from nautilus_cli.kernels.product import Product, product_of
 from nautilus_cli.kernels.skinny_product import Schedule
 from nautilus_cli.targets.base import Target
 
@@ -63,19 +63,8 @@ class Problem:
     @property
     def product(self) -> Product:
         """The problem as the main loop sees it."""
-        return Product(
-            batch=self.batch,
-            m=self.m,
-            n=self.n,
-            k=self.k,
-            a_k_last=self.a_k_last,
-            b_k_last=self.b_k_last,
-            a_run=self.k if self.a_k_last else 1,
-            b_run=self.k if self.b_k_last else self.n,
-            a_bytes=self.a_storage.bytes,
-            b_bytes=self.b_storage.bytes,
-            sum_bytes=self.accumulate.bytes,
-        )
+        found = product_of(self)
+        return found if self.a_k_last else replace(found, a_run=1)  # A comes along k: element by element where m is last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

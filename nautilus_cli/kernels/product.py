@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from itertools import product as combinations
 from math import ceil
+from typing import Any
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
@@ -90,6 +91,29 @@ class Product:
     b_bytes: int
     sum_bytes: int
     is_straight: bool = False
+
+
+def product_of(problem: Any, *, is_straight: bool = False) -> Product:
+    """Return a product of two matrices as the main loop sees it.
+
+    Args:
+        problem: that of a gemm family: its fields of these names, `a_storage`, `b_storage` and `accumulate`.
+        is_straight: as `Product` has it.
+    """
+    return Product(
+        batch=problem.batch,
+        m=problem.m,
+        n=problem.n,
+        k=problem.k,
+        a_k_last=problem.a_k_last,
+        b_k_last=problem.b_k_last,
+        a_run=problem.k if problem.a_k_last else problem.m,
+        b_run=problem.k if problem.b_k_last else problem.n,
+        a_bytes=problem.a_storage.bytes,
+        b_bytes=problem.b_storage.bytes,
+        sum_bytes=problem.accumulate.bytes,
+        is_straight=is_straight,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
