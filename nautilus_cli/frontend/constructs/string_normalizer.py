@@ -13,12 +13,12 @@ from onnx import AttributeProto
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.entities import Entity, Text, kind
-from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import BOOL, I32, U32
 from nautilus_cli.numerics.letter_case import PAGE, converted, tables
 from nautilus_cli.numerics.strings import code_points
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import cast, reshape
 
@@ -102,19 +102,11 @@ def _without(call: Occurrence, points: Value, compared: Value, words: np.ndarray
     is_word = node("ReduceMin", [cast(call.builder, same, I32), call.constant([2])], keepdims=0)
     is_kept = node("Sub", [call.constant(np.int32(1)), node("ReduceMax", [is_word, call.constant([1])], keepdims=0)])
     is_any = node("ReduceMax", [is_kept, call.constant([0])], keepdims=1)
-    first = call.constant((np.arange(count) == 0).astype(np.int32)) if not is_symbolic(count) else _first(call, is_kept)
+    first = cast(call.builder, node("Equal", [progression(call.builder, count, I32), call.constant(np.int32(0))]), I32)
     # Where nothing is kept the first string is, with all its code points 0.
     is_stored = cast(call.builder, node("Max", [is_kept, node("Sub", [first, is_any])]), BOOL)
     found = places(call.builder, is_stored, call.size_name(0))
     return node("Gather", [node("Mul", [points, is_any]), found], axis=0)
-
-
-def _first(call: Occurrence, flags: Value) -> Value:
-    """Return 1 for the first of FLAGS and 0 for the rest, of whose number only a range is known."""
-    node = call.builder.node
-    ones = node("Add", [node("Mul", [flags, call.constant(np.int32(0))]), call.constant(np.int32(1))])
-    place = node("CumSum", [ones, call.constant(np.int64(0))])
-    return cast(call.builder, node("Equal", [place, call.constant(np.int32(1))]), I32)
 
 
 CONSTRUCT = Construct(
