@@ -1,37 +1,32 @@
-"""Fixtures of the emulator's tests on a device."""
+"""Fixtures of the emulator's tests on a device, launched by a process of their own, so that a fault is that of one test."""
 
 from __future__ import annotations
 
-import ctypes
+import multiprocessing
 from collections.abc import Iterable, Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 import numpy as np
 
-from tests.emulated.executor import mapped_block
-from tests.emulated.tensor_maps import TensorMap, encode
+from tests.emulated.tensor_maps import TensorMap
+from tests.gpu.device_worker import Launch, serve
 
-MOST_SHARED_BYTES_WITHOUT_ASKING = 48 * 1024
-MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+MOST_SECONDS = 60  # of a launch; a fixture takes microseconds, a process begins within a few seconds
 
 
 class DeviceImage:
     """The fixtures on the first device, with the interface of tests.emulated.executor.Image.
+
+    A kernel that faults or hangs leaves its context unusable, and with it the process. It is ended then, and the next launch begins another.
 
     Args:
         cubins: each with some of the fixtures.
     """
 
     def __init__(self, cubins: Iterable[bytes]) -> None:
-        self._driver = ctypes.CDLL("libcuda.so.1")
-        self._call("cuInit", 0)
-        context = ctypes.c_void_p()
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self._call("cuCtxPushCurrent_v2", context)
-        self._modules = []
-        for cubin in cubins:
-            module = ctypes.c_void_p()
-            self._call("cuModuleLoadData", ctypes.byref(module), cubin)
-            self._modules.append(module)
+        self._cubins = tuple(cubins)
+        self._worker: tuple[BaseProcess, Connection] | None = None
 
     def launch(
         self,
@@ -44,40 +39,31 @@ class DeviceImage:
         maps: Sequence[TensorMap] | None = None,
     ) -> None:
         """Run a fixture on copies of the arrays, and copy them back."""
-        function = self._function(name)
-        pointers = [ctypes.c_uint64() for _ in arrays]
-        for pointer, array in zip(pointers, arrays, strict=True):
-            self._call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(array.nbytes))
-            self._call("cuMemcpyHtoD_v2", pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
-        addresses = [pointer.value for pointer in pointers]
-        if maps is None:
-            words = np.zeros(6, np.uint64)  # struct Arguments of sound.cu
-            words[: len(arrays)] = addresses
-            words[4 : 4 + len(scalars)] = np.array(scalars, dtype=np.int64).view(np.uint64)
-            arguments = words.ctypes.data
-        else:
-            memory = mapped_block(addresses, scalars, [self._encoded(tensor, addresses[tensor.array]) for tensor in maps])
-            arguments = ctypes.addressof(memory)
-        if shared_bytes > MOST_SHARED_BYTES_WITHOUT_ASKING:
-            self._call("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED_BYTES, shared_bytes)
-        self._call("cuLaunchKernel", function, *grid, *block, shared_bytes, None, (ctypes.c_void_p * 1)(arguments), None)
-        self._call("cuCtxSynchronize")
-        for pointer, array in zip(pointers, arrays, strict=True):
-            self._call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), pointer, ctypes.c_size_t(array.nbytes))
-            self._call("cuMemFree_v2", pointer)
+        launch = Launch(name=name, arrays=arrays, grid=grid, block=block, scalars=scalars, shared_bytes=shared_bytes, maps=maps)
+        process, connection = self._worker = self._worker or self._begun()
+        try:
+            connection.send(launch)
+            assert connection.poll(MOST_SECONDS), f"{name} has not ended after {MOST_SECONDS} s"
+            reply = connection.recv()
+        except (AssertionError, EOFError, OSError) as error:
+            self._end(process, connection)
+            raise AssertionError(f"{name}: {error or 'the process that launched it died'}") from error
+        if isinstance(reply, str):
+            self._end(process, connection)
+            raise AssertionError(f"{name}: {reply}")
+        for array, result in zip(arrays, reply, strict=True):
+            array[...] = result
 
-    def _function(self, name: str) -> ctypes.c_void_p:
-        function = ctypes.c_void_p()
-        for module in self._modules:
-            if self._driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()) == 0:
-                return function
-        raise AssertionError(f"no module has the fixture {name}")
+    def _begun(self) -> tuple[BaseProcess, Connection]:
+        context = multiprocessing.get_context("spawn")
+        connection, theirs = context.Pipe()
+        process = context.Process(target=serve, args=(self._cubins, theirs), daemon=True)
+        process.start()
+        theirs.close()
+        return process, connection
 
-    def _encoded(self, tensor: TensorMap, address: int) -> bytes:
-        status, encoded = encode(self._driver.cuTensorMapEncodeTiled, tensor, address)
-        assert status == 0, f"cuTensorMapEncodeTiled: {status}"
-        return encoded
-
-    def _call(self, name: str, *arguments: object) -> None:
-        status = getattr(self._driver, name)(*arguments)
-        assert status == 0, f"{name}: {status}"
+    def _end(self, process: BaseProcess, connection: Connection) -> None:
+        self._worker = None
+        connection.close()
+        process.kill()
+        process.join()

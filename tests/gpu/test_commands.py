@@ -12,7 +12,7 @@ import pytest
 
 import nautilus_cli
 from models import small
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.device import driver
 from tests.e2e.commands import ROOT, Caller
 from tests.support import fake_library
@@ -29,11 +29,8 @@ def nautilus(capfd: pytest.CaptureFixture[str]) -> Caller:
 
 
 @pytest.fixture(scope="module")
-def target() -> str:
-    (device, *_) = driver().devices
-    found = for_capability(device.capability)
-    assert found is not None
-    return found.name
+def target(architecture: Target) -> str:
+    return architecture.name
 
 
 @pytest.fixture(scope="module")

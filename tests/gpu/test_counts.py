@@ -12,7 +12,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli import driver
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_counts as models
 
@@ -23,13 +23,9 @@ if cuda().problem:
 
 
 @pytest.fixture(autouse=True)
-def architecture(monkeypatch: pytest.MonkeyPatch) -> str:
-    (device, *_) = cuda().devices
-    found = for_capability(device.capability)
-    assert found is not None
-    monkeypatch.setattr(models, "TARGET", found.name)
+def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "TARGET", architecture.name)
     monkeypatch.setattr(models, "RUNS", (None, None))  # twice: launches one by one, and graphs
-    return found.name
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 1700), (300, 1000)], ids=str)
@@ -63,13 +59,13 @@ def test_detector(batch: int, boxes: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])
-def test_arrays_on_the_device(architecture: str, launch: str, tmp_path: Path) -> None:
+def test_arrays_on_the_device(architecture: Target, launch: str, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     s = models.Network()
     s.node("NonZero", s.input("x", np.float32, 50, 70))
     onnx.save(s.model(), tmp_path / "model.onnx")
     output = tmp_path / "model.so"
-    driver.compile(driver.CompileOptions(model=tmp_path / "model.onnx", output=output, target=architecture, verify=False))
+    driver.compile(driver.CompileOptions(model=tmp_path / "model.onnx", output=output, target=architecture.name, verify=False))
     with nautilus_cli.load(output, launch=launch) as library:
         for mask in models.masks(50, 70):
             x = torch.from_numpy(mask.astype(np.float32)).cuda()

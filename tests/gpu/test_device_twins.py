@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import nvrtc
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.device import driver
@@ -25,9 +25,6 @@ for _module in (test_executor, test_executor_conversions):
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> DeviceImage:
-    (device, *_) = driver().devices
-    architecture = for_capability(device.capability)
-    assert architecture is not None, f"no target for compute capability {device.capability}"
+def image(architecture: Target, tmp_path_factory: pytest.TempPathFactory) -> DeviceImage:
     store = Cache(tmp_path_factory.mktemp("cache"))
     return DeviceImage([nvrtc.compile_kernel((FIXTURES / "sound.cu").read_text(), "sound", architecture, store).image])

@@ -12,7 +12,8 @@ from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.session import Session
-from nautilus_cli.targets.registry import for_capability, target
+from nautilus_cli.targets.base import Target
+from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.device import driver
 from tests.support import tiny_library
 
@@ -23,10 +24,7 @@ if driver().problem:
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    (device, *_) = driver().devices
-    architecture = for_capability(device.capability)
-    assert architecture is not None
+def path(architecture: Target, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_library.write(tmp_path_factory.mktemp("library") / "libtiny.so", architecture, target("emulated"))
 
 

@@ -14,7 +14,7 @@ from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.device import driver as device_driver
 from tests.e2e.test_open_networks import NETWORKS
 
@@ -26,11 +26,8 @@ if device_driver().problem:
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_sizes_in_any_order(name: str, launch: str, tmp_path: Path) -> None:
+def test_sizes_in_any_order(name: str, launch: str, architecture: Target, tmp_path: Path) -> None:
     make, feeds, dims, cases = NETWORKS[name]
-    (device, *_) = device_driver().devices
-    architecture = for_capability(device.capability)
-    assert architecture is not None
     path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
     onnx.save(make(), path)
     driver.compile(driver.CompileOptions(model=path, output=output, target=architecture.name, dims=dims, verify=False))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nautilus_cli.targets.registry import for_capability
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_run_time_control_flow as models
 
@@ -18,11 +18,8 @@ if cuda().problem:
 
 
 @pytest.fixture(autouse=True)
-def architecture(monkeypatch: pytest.MonkeyPatch) -> None:
-    (device, *_) = cuda().devices
-    found = for_capability(device.capability)
-    assert found is not None
-    monkeypatch.setattr(models, "TARGET", found.name)
+def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "TARGET", architecture.name)
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])
