@@ -48,7 +48,7 @@ def _prime(dim: Symbol, number: int) -> int:
 
 def sampled(library: Path, given: Mapping[str, tuple[Size, ...]]) -> Iterator[tuple[str, Shapes]]:
     """Yield the shapes of the inputs at five sizes, with what they are."""
-    with load(library, place="emulated") as loaded:
+    with load(library) as loaded:
         shapes = open_shapes(loaded)
         dims = [Symbol(d.name, d.low, d.high, d.divisor) for d in loaded.dimensions]
     points: dict[str, int] = {}
