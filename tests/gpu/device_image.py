@@ -18,7 +18,7 @@ MOST_SECONDS = 60  # of a launch; a fixture takes microseconds, a process begins
 class DeviceImage:
     """The fixtures on the first device, with the interface of tests.emulated.executor.Image.
 
-    A kernel that faults or hangs leaves its context unusable, and with it the process. It is ended then, and the next launch begins another.
+    A kernel that faults or hangs leaves its context unusable, and with it the process: that is ended, and the next launch begins another.
 
     Args:
         cubins: each with some of the fixtures.
@@ -47,7 +47,7 @@ class DeviceImage:
             reply = connection.recv()
         except (AssertionError, EOFError, OSError) as error:
             self._end(process, connection)
-            raise AssertionError(f"{name}: {error or 'the process that launched it died'}") from error
+            raise AssertionError(f"{name}: {str(error) or 'the process that launched it has died'}") from error
         if isinstance(reply, str):
             self._end(process, connection)
             raise AssertionError(f"{name}: {reply}")
