@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import skinny_product
-from nautilus_cli.kernels.base import Geometry, StubByName
-from nautilus_cli.kernels.product import Product, product_of
-from nautilus_cli.kernels.skinny_product import Schedule
+from nautilus_cli.kernels.product import product_of
+from nautilus_cli.kernels.product_family import ProductFamily
+from nautilus_cli.kernels.skinny_product import Schedule, SkinnyProduct
 from nautilus_cli.targets.base import Target
 
 __all__ = ["FAMILY", "MOST_ROWS", "MOST_ROWS_F32", "GemmSkinnyFamily", "Problem", "Schedule", "most_rows"]
@@ -61,19 +60,18 @@ class Problem:
     b_storage: DType = F16
 
     @property
-    def product(self) -> Product:
+    def product(self) -> SkinnyProduct:
         """The problem as the main loop sees it."""
-        found = product_of(self)
-        return found if self.a_k_last else replace(found, a_run=1)  # A comes along k: element by element where m is last
+        shape = product_of(self)
+        if not self.a_k_last:
+            shape = replace(shape, a_run=1)  # A comes along k: element by element where m is last
+        return SkinnyProduct(shape=shape, may_use_tensor_cores=self.multiply.bytes == 2)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GemmSkinnyFamily(StubByName):
+class GemmSkinnyFamily(ProductFamily[SkinnyProduct, Schedule]):
     """The family of products with few rows."""
 
-    name: str = "gemm_skinny"
-    problem_type: type[Problem] = Problem
-    schedule_type: type[Schedule] = Schedule
+    __slots__ = ()
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
@@ -82,28 +80,17 @@ class GemmSkinnyFamily(StubByName):
             reasons.append(f"operands of {problem.multiply}; f16, bf16 and f32 are multiplied here")
         if problem.accumulate != F32:
             reasons.append(f"sums of {problem.accumulate}; they are f32 here")
-        if schedule.tensor_cores and problem.multiply == F32:
-            reasons.append("tensor cores would round operands of f32")
-        return (*reasons, *skinny_product.violations(problem.product, schedule, target))
+        return (*reasons, *super().violations(problem, schedule, target))
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return the legal schedule of least estimated time; that of the most rows where there are more."""
-        problem = replace(problem, m=min(problem.m, most_rows(problem.multiply)))
-        return skinny_product.choose(problem.product, problem.multiply.bytes == 2, target)
-
-    def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
-        """Yield the whole search space, illegal points included."""
-        return skinny_product.schedules(problem.product, problem.multiply.bytes == 2)
+        return super().choose(replace(problem, m=min(problem.m, most_rows(problem.multiply))), target)
 
     def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
         """Return the time on a GPU by the analytic model, in microseconds; where there are more than the most rows, others are faster."""
         if problem.m > most_rows(problem.multiply):
             return inf
-        return skinny_product.gpu_us(problem.product, schedule, target)
-
-    def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
-        """Return grid, threads and shared memory."""
-        return skinny_product.geometry(problem.product, schedule)
+        return super().estimated_us(problem, schedule, target)
 
 
-FAMILY = GemmSkinnyFamily()
+FAMILY = GemmSkinnyFamily(name="gemm_skinny", rules=skinny_product, problem_type=Problem, schedule_type=Schedule)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -33,10 +33,6 @@ class Rules(Protocol[AsProduct, Schedule]):
 
     def choose(self, problem: AsProduct, target: Target) -> Schedule:
         """Return the legal schedule of least estimated time."""
-        ...
-
-    def space(self, problem: AsProduct) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field."""
         ...
 
     def schedules(self, problem: AsProduct, target: Target) -> Iterator[Schedule]:
@@ -75,10 +71,6 @@ class ProductFamily(StubByName, Generic[Product, Schedule]):
     def choose(self, problem: Any, target: Target) -> Schedule:
         """Return the legal schedule of least estimated time."""
         return self.rules.choose(problem.product, target)
-
-    def space(self, problem: Any, target: Target) -> Mapping[str, tuple[int, ...]]:
-        """Return the choices of each searched field."""
-        return self.rules.space(problem.product)
 
     def schedules(self, problem: Any, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space, illegal points included."""

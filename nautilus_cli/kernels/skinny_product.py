@@ -119,10 +119,23 @@ _ANY_NUMBER = ("tile_k", "stages", "blocks")
 """Fields that need not be powers of two."""
 
 
-def step_depth(problem: Product, schedule: Schedule) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkinnyProduct:
+    """A product and whether tensor cores may multiply.
+
+    Attributes:
+        shape: extents and orientations; its `sum_bytes` are those of float.
+        may_use_tensor_cores: whether operands are multiplied as 16-bit floats.
+    """
+
+    shape: Product
+    may_use_tensor_cores: bool
+
+
+def step_depth(problem: SkinnyProduct, schedule: Schedule) -> int:
     """Return the depth that all slices of a block have on its way."""
     s = schedule
-    return s.slices_k * s.loads * s.lanes_k * (s.vector_b if problem.b_k_last else 1)
+    return s.slices_k * s.loads * s.lanes_k * (s.vector_b if problem.shape.b_k_last else 1)
 
 
 def smem_bytes(schedule: Schedule) -> int:
@@ -138,7 +151,7 @@ def _row_bytes(schedule: Schedule) -> int:
     return 2 if schedule.tensor_cores else 4
 
 
-def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> int:
+def registers(problem: SkinnyProduct, schedule: Schedule, *, fewest: bool = False) -> int:
     """Return about how many registers a thread takes: sums, weights on their way and in use, rows of A, and addresses.
 
     Args:
@@ -147,25 +160,25 @@ def registers(problem: Product, schedule: Schedule, *, fewest: bool = False) -> 
         fewest: whether the compiler is held to as few as it needs.
     """
     s = schedule
-    items = s.thread_n if problem.b_k_last else 1
-    held = s.loads * items * max(1, s.vector_b * problem.b_bytes // 4)
+    items = s.thread_n if problem.shape.b_k_last else 1
+    held = s.loads * items * max(1, s.vector_b * problem.shape.b_bytes // 4)
     if s.tensor_cores:
         return s.thread_n * s.tile_m // 4 + (3 * held // 2 + 40 if fewest else 2 * held + 48)
     return s.thread_n * s.tile_m + held + max(8, s.vector_b) * items + (28 if fewest else 40)
 
 
-def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
+def grid(problem: SkinnyProduct, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
-    tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
-    return tiles * schedule.cluster_k, minimum(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
+    tiles = -(-problem.shape.m // schedule.tile_m) * -(-problem.shape.n // schedule.tile_n)
+    return tiles * schedule.cluster_k, minimum(problem.shape.batch, MOST_BLOCKS_Y), -(-problem.shape.batch // MOST_BLOCKS_Y)
 
 
-def geometry(problem: Product, schedule: Schedule) -> Geometry:
+def geometry(problem: SkinnyProduct, schedule: Schedule) -> Geometry:
     """Return grid, threads and shared memory."""
     return Geometry(grid=grid(problem, schedule), threads=schedule.threads, smem_bytes=smem_bytes(schedule))
 
 
-def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[str, ...]:
+def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
     for field in fields(s):
@@ -175,12 +188,14 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
     if s.lanes_k > WARP_THREADS or s.warp_n > s.tile_n:
         return (f"a warp's {s.warp_n} columns with {s.lanes_k} lanes along k; a block has {s.tile_n}",)
     reasons = []
+    if s.tensor_cores and not problem.may_use_tensor_cores:
+        reasons.append("tensor cores would round operands of f32")
     if s.tensor_cores:
-        if s.tile_m < MMA_ROWS or s.thread_n < 2 or s.lanes_k != MMA_LANES or s.vector_b != MMA_VECTOR or not problem.b_k_last:
+        if s.tile_m < MMA_ROWS or s.thread_n < 2 or s.lanes_k != MMA_LANES or s.vector_b != MMA_VECTOR or not problem.shape.b_k_last:
             reasons.append(f"tensor cores take {MMA_ROWS} rows, 2 columns a thread and {MMA_LANES} lanes of {MMA_VECTOR} weights along k")
     elif s.thread_n * s.tile_m > _MOST_SUMS:
         reasons.append(f"{s.thread_n * s.tile_m} sums a thread; at most {_MOST_SUMS} are written")
-    if not problem.b_k_last and s.thread_n != s.vector_b:
+    if not problem.shape.b_k_last and s.thread_n != s.vector_b:
         reasons.append(f"thread_n of {s.thread_n}; the columns of one load are {s.vector_b}")
     step = step_depth(problem, s)
     if s.tile_k % step:
@@ -196,8 +211,8 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
     if s.threads > _MOST_THREADS:
         reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
     for name, vector, run, storage in (
-        ("a", s.vector_a, problem.a_run, problem.a_bytes),
-        ("b", s.vector_b, problem.b_run, problem.b_bytes),
+        ("a", s.vector_a, problem.shape.a_run, problem.shape.a_bytes),
+        ("b", s.vector_b, problem.shape.b_run, problem.shape.b_bytes),
     ):
         if run % vector:
             reasons.append(f"vector_{name} of {vector} does not divide {run}, the extent that it runs along")
@@ -205,8 +220,8 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
             reasons.append(f"vector_{name} of {vector} is more than a transaction of {_TRANSACTION_BYTES} bytes")
     if s.vector_c > min(s.tile_n, 8):
         reasons.append(f"vector_c of {s.vector_c}; at most {min(s.tile_n, 8)} are possible")
-    elif problem.n % s.vector_c:
-        reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    elif problem.shape.n % s.vector_c:
+        reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.shape.n}")
     if smem_bytes(s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
@@ -214,19 +229,19 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
     if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
-    if maximum(problem.m + s.tile_m, problem.n + s.tile_n, problem.k + s.cluster_k * s.tile_k) > 2**31:
+    if maximum(problem.shape.m + s.tile_m, problem.shape.n + s.tile_n, problem.shape.k + s.cluster_k * s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")
     if not target.is_emulated and not target.has_async_copy:
         reasons.append(f"{target.name} has no asynchronous copies")
     return tuple(reasons)
 
 
-def _tiles(problem: Product, schedule: Schedule) -> int:
+def _tiles(problem: SkinnyProduct, schedule: Schedule) -> int:
     """Return the tiles of depth of a block."""
-    return -(-problem.k // (schedule.tile_k * schedule.cluster_k))
+    return -(-problem.shape.k // (schedule.tile_k * schedule.cluster_k))
 
 
-def completed(problem: Product, schedule: Schedule, tile_k: int = 0) -> Schedule:
+def completed(problem: SkinnyProduct, schedule: Schedule, tile_k: int = 0) -> Schedule:
     """Return the schedule with the longest vectors, and with as much of A's rows in shared memory at once as there is room for.
 
     Where n is last, a thread's columns are those of a load, and rows as many as leave it few sums. The schedule's `tile_k` and `stages` do
@@ -238,13 +253,13 @@ def completed(problem: Product, schedule: Schedule, tile_k: int = 0) -> Schedule
         tile_k: least depth of a tile of A's rows, in a ring of stages; by default all of it in one, if there is room.
     """
     s = schedule
-    vector_b = _power_divisor(problem.b_run, _TRANSACTION_BYTES // problem.b_bytes)
-    if not problem.b_k_last:
+    vector_b = _power_divisor(problem.shape.b_run, _TRANSACTION_BYTES // problem.shape.b_bytes)
+    if not problem.shape.b_k_last:
         tile_n = max(s.tile_n, vector_b * (WARP_THREADS // s.lanes_k))
         s = replace(s, thread_n=vector_b, tile_n=tile_n, tile_m=min(s.tile_m, _MOST_SUMS // vector_b))
-    s = replace(s, vector_b=vector_b, vector_c=_power_divisor(problem.n, min(s.tile_n, 4)))
+    s = replace(s, vector_b=vector_b, vector_c=_power_divisor(problem.shape.n, min(s.tile_n, 4)))
     step = step_depth(problem, s)
-    share = ceil(max(1, problem.k) / s.cluster_k)
+    share = ceil(max(1, problem.shape.k) / s.cluster_k)
     row = s.tile_m * _row_bytes(s)
     whole = ceil(share / step) * step
     if whole <= tile_k or (whole * row <= _MOST_ROWS_BYTES and not tile_k):
@@ -252,7 +267,7 @@ def completed(problem: Product, schedule: Schedule, tile_k: int = 0) -> Schedule
     else:
         s = replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
     along = s.tile_k & -s.tile_k
-    return replace(s, vector_a=_power_divisor(problem.a_run, min(_TRANSACTION_BYTES // problem.a_bytes, along)))
+    return replace(s, vector_a=_power_divisor(problem.shape.a_run, min(_TRANSACTION_BYTES // problem.shape.a_bytes, along)))
 
 
 def _power_divisor(number: int, most: int) -> int:
@@ -265,10 +280,10 @@ def _powers(first: int, last: int) -> tuple[int, ...]:
     return tuple(first << i for i in range(max(0, (last // first).bit_length())))
 
 
-def schedules(problem: Product, has_tensor_cores: bool) -> Iterator[Schedule]:
+def schedules(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:  # noqa: ARG001 - as all rules have it
     """Yield the whole search space, illegal points included."""
     for tensor_cores, thread_n, lanes_k, loads, slices_k, groups, cluster_k in combinations(
-        (False, True) if has_tensor_cores else (False,),
+        (False, True) if problem.may_use_tensor_cores else (False,),
         (1, 2, 4, 8),
         (4, 8, 16, 32),
         (1, 2, 4, 8),
@@ -282,11 +297,11 @@ def schedules(problem: Product, has_tensor_cores: bool) -> Iterator[Schedule]:
 
 
 def _schedule(
-    problem: Product, tensor_cores: bool, thread_n: int, lanes_k: int, loads: int, slices_k: int, groups: int, cluster_k: int
+    problem: SkinnyProduct, tensor_cores: bool, thread_n: int, lanes_k: int, loads: int, slices_k: int, groups: int, cluster_k: int
 ) -> Schedule:
     """Return a schedule whose tile has all rows where it can."""
     most = MMA_ROWS * 4 if tensor_cores else max(1, _MOST_SUMS // thread_n)
-    tile_m = min(most, max(MMA_ROWS if tensor_cores else 1, 1 << (problem.m - 1).bit_length()))
+    tile_m = min(most, max(MMA_ROWS if tensor_cores else 1, 1 << (problem.shape.m - 1).bit_length()))
     return completed(
         problem,
         Schedule(
@@ -304,9 +319,9 @@ def _schedule(
 
 
 @lru_cache(maxsize=4096)
-def choose(problem: Product, has_tensor_cores: bool, target: Target) -> Schedule:
+def choose(problem: SkinnyProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    candidates = list(_candidates(problem, has_tensor_cores, target))
+    candidates = list(_candidates(problem, target))
     if target.is_emulated:
         ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
     else:
@@ -315,22 +330,22 @@ def choose(problem: Product, has_tensor_cores: bool, target: Target) -> Schedule
     return next((s for s in ranked if not violations(problem, s, target)), small)
 
 
-def _candidates(problem: Product, has_tensor_cores: bool, target: Target) -> Iterator[Schedule]:
+def _candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate: two to eight warps, sixteen on tensor cores, none idle along a short depth."""
-    vector_b = _power_divisor(problem.b_run, _TRANSACTION_BYTES // problem.b_bytes)
+    vector_b = _power_divisor(problem.shape.b_run, _TRANSACTION_BYTES // problem.shape.b_bytes)
     fewest, most = (1, 4) if target.is_emulated else (2, 16)
     ways: list[tuple[bool, tuple[int, ...], tuple[int, ...]]] = [(False, (1, 2, 4, 8), (4, 8, 16, 32))]
-    if problem.b_k_last:
-        lanes = min(WARP_THREADS, max(4, _power_at_most(problem.k // vector_b)))
+    if problem.shape.b_k_last:
+        lanes = min(WARP_THREADS, max(4, _power_at_most(problem.shape.k // vector_b)))
         ways = [(False, (1, 2, 4, 8), (lanes,))]
-        if has_tensor_cores and problem.m > 1 and vector_b == MMA_VECTOR:
+        if problem.may_use_tensor_cores and problem.shape.m > 1 and vector_b == MMA_VECTOR:
             ways.append((True, (2, 4), (MMA_LANES,)))
     for tensor_cores, columns, lanes_along in ways:
         for thread_n, lanes_k, loads, slices_k, groups in combinations(columns, lanes_along, (1, 2, 4, 8), (1, 2, 4, 8), (1, 2, 4, 8, 16)):
             if not fewest <= slices_k * groups <= (most if tensor_cores else most // 2) or thread_n * loads > (16 if tensor_cores else 8):
                 continue
             found = _schedule(problem, tensor_cores, thread_n, lanes_k, loads, slices_k, groups, 1)
-            if slices_k * loads > 1 and step_depth(problem, found) >= 2 * problem.k:
+            if slices_k * loads > 1 and step_depth(problem, found) >= 2 * problem.shape.k:
                 continue
             yield found
             if not tensor_cores:  # the compiler takes what it is given; held to less, more blocks fit
@@ -344,7 +359,7 @@ def _power_at_most(number: int) -> int:
     return 1 << max(0, number.bit_length() - 1)
 
 
-def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
+def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     """Return the estimated time in microseconds, with programmatic edges.
 
     A multiprocessor's share of the weights takes it what is greatest: memory, L2, shared memory, the schedulers, or the time of one block
@@ -354,21 +369,21 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     blocks = prod(grid(problem, s))
     each = ceil(blocks / target.multiprocessors)  # of a multiprocessor
     resident = max(1, min(_resident_blocks(problem, s, target), each))  # of no rows there is no block
-    depth = ceil(problem.k / s.cluster_k)
+    depth = ceil(problem.shape.k / s.cluster_k)
     weights = s.tile_n * depth  # of a block
     steps = ceil(depth / step_depth(problem, s))
-    items = s.thread_n if problem.b_k_last else 1
+    items = s.thread_n if problem.shape.b_k_last else 1
     vectors = weights / s.vector_b / WARP_THREADS
     if s.tensor_cores:
         issue = vectors * (_FETCH_INSTRUCTIONS + s.tile_m / 8 * (2 + 4 / s.thread_n))
         shared = vectors * WARP_THREADS * 2 * s.vector_b * s.tile_m / s.thread_n / 4
         in_step = 0.0
     else:
-        conversions = 1 if problem.b_bytes < _SUM_BYTES else 0
+        conversions = 1 if problem.shape.b_bytes < _SUM_BYTES else 0
         issue = vectors * (_FETCH_INSTRUCTIONS + s.vector_b * (conversions + s.tile_m) + s.tile_m * s.vector_b / 4 / items)
-        shared = vectors * WARP_THREADS * 4 * s.vector_b * s.tile_m / (items if problem.b_k_last else s.vector_b)
+        shared = vectors * WARP_THREADS * 4 * s.vector_b * s.tile_m / (items if problem.shape.b_k_last else s.vector_b)
         in_step = s.loads * items * s.vector_b * s.tile_m
-    rows = s.tile_m * depth * problem.a_bytes
+    rows = s.tile_m * depth * problem.shape.a_bytes
     staged = s.tile_m * ceil(depth / s.tile_k) * s.tile_k / s.vector_a / s.threads * _ROW_CYCLES
     sums = s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES
     finish = sums / _SHARED_BYTES_PER_CYCLE + s.tile_m * s.tile_n / s.vector_c / s.threads * s.slices_k * 4
@@ -376,13 +391,13 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
         finish += _CLUSTER_CYCLES + sums / _REMOTE_BYTES_PER_CYCLE
     alone = _BLOCK_CYCLES + staged + steps * in_step + (steps - 1) * _STEP_LATENCY + finish
     bandwidth = _MEMORY_SHARE * target.memory_bytes_per_us / _CYCLES_PER_US / target.multiprocessors
-    if problem.b_k_last and s.lanes_k * s.vector_b * problem.b_bytes < _LINE_BYTES:
+    if problem.shape.b_k_last and s.lanes_k * s.vector_b * problem.shape.b_bytes < _LINE_BYTES:
         bandwidth *= _SHORT_RUN_SHARE
-    if not problem.b_k_last:
+    if not problem.shape.b_k_last:
         bandwidth *= _ACROSS_SHARE
     parts = (
-        each * weights * problem.b_bytes / bandwidth,
-        each * (weights * problem.b_bytes + rows) / _L2_BYTES_PER_CYCLE,
+        each * weights * problem.shape.b_bytes / bandwidth,
+        each * (weights * problem.shape.b_bytes + rows) / _L2_BYTES_PER_CYCLE,
         each * issue / _SCHEDULERS,
         each * shared / _SHARED_BYTES_PER_CYCLE,
         each / resident * alone,
@@ -391,7 +406,7 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     return cycles / _CYCLES_PER_US
 
 
-def _resident_blocks(problem: Product, schedule: Schedule, target: Target) -> int:
+def _resident_blocks(problem: SkinnyProduct, schedule: Schedule, target: Target) -> int:
     """Return how many blocks a multiprocessor holds."""
     s = schedule
     each = min(registers(problem, s), target.registers_multiprocessor // (s.threads * s.blocks))
@@ -406,12 +421,12 @@ def _resident_blocks(problem: Product, schedule: Schedule, target: Target) -> in
     )
 
 
-def emulated_ns(problem: Product, schedule: Schedule) -> float:
+def emulated_ns(problem: SkinnyProduct, schedule: Schedule) -> float:
     """Return the estimated time in nanoseconds of one core: threads, rendezvous, loads and arithmetic add up."""
     s = schedule
     blocks = prod(grid(problem, s))
-    steps = ceil(problem.k / step_depth(problem, s))
-    items = s.thread_n if problem.b_k_last else 1
+    steps = ceil(problem.shape.k / step_depth(problem, s))
+    items = s.thread_n if problem.shape.b_k_last else 1
     loads = steps * s.loads
     if s.tensor_cores:
         work = s.threads // WARP_THREADS * loads * (2 * _WARP_CALL_NS + s.warp_n * s.tile_m * MMA_LANES * MMA_VECTOR * 0.6)
@@ -419,7 +434,7 @@ def emulated_ns(problem: Product, schedule: Schedule) -> float:
         work = s.threads * loads * items * s.vector_b * s.tile_m * _MULTIPLY_ADD_NS
         work += s.threads // WARP_THREADS * _WARP_CALL_NS * s.lanes_k.bit_length()
     work += s.threads * loads * items * _FETCH_NS
-    rows = s.tile_m * ceil(problem.k / s.tile_k) * s.tile_k / s.vector_a * _FETCH_NS
+    rows = s.tile_m * ceil(problem.shape.k / s.tile_k) * s.tile_k / s.vector_a * _FETCH_NS
     start = s.threads * (_THREAD_START_NS + 3 * _BARRIER_NS)
     finish = s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
     return ceil(blocks / 2) * 2 * (start + work + rows + finish)
