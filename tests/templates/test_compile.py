@@ -18,7 +18,7 @@ from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 from tests.emulated.building import Steps
 from tests.emulated.cases.families import representative
-from tests.emulated.cases.gemm import read
+from tests.emulated.cases.products import read
 from tests.emulated.cases.programs import layer_norm
 from tests.emulated.harness import OLDEST
 

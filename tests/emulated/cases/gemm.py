@@ -8,16 +8,17 @@ from functools import cache
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, padded
+from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, F64, I8, I32, I64, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.product import with_vectors
-from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
+from tests.emulated.cases import products
+from tests.emulated.cases.products import dense, values, worked_on
 from tests.emulated.harness import Case, output
-from tests.emulated.reference import evaluate, wide
+from tests.emulated.reference import wide
 
 SCHEDULES = {
     "square": Schedule(tile_m=16, tile_n=32, tile_k=8, thread_m=4, thread_n=4, fragment=4),
@@ -34,20 +35,6 @@ SCHEDULES = {
 """By name; vectors are as long as each problem allows."""
 
 
-def values(elements: int, dtype: DType, seed: int) -> np.ndarray:
-    """Return random elements of a storage type: small integers, or floats of mean zero."""
-    random = np.random.default_rng(seed)
-    if dtype.is_float:
-        return random.standard_normal(elements).astype(dtype.numpy)
-    return random.integers(-9, 10, elements).astype(dtype.numpy)
-
-
-def read(slot: int, storage: DType, index_map: IndexMap) -> Expression:
-    """Return a functor that only loads."""
-    steps = Steps()
-    return steps.expression(steps.load(slot, storage, index_map))
-
-
 def product_case(
     name: str,
     problem: Problem,
@@ -58,26 +45,11 @@ def product_case(
     epilogue: Expression,
 ) -> Case:
     """Return the case whose expected buffers follow the functors in float64; integers wrap in the accumulation type."""
-    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
-    left = left if problem.a_k_last else left.swapaxes(1, 2)
-    right = right.swapaxes(1, 2) if problem.b_k_last else right
     kind = wide(problem.accumulate)
-    sums = np.matmul(left.astype(kind), right.astype(kind))
-    expected: dict[int, np.ndarray] = {}
-    evaluate(epilogue, buffers, [sums], expected)
-    stores = {store.slot: store.storage for store in epilogue.stores}
-    tolerances = {
-        slot: derived(result, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot])
-        for slot, result in expected.items()
-    }
-    request = KernelRequest(
-        family="gemm",
-        problem=problem,
-        schedule=with_vectors(problem.product, schedule),
-        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
-        pointers=len(buffers),
+    chosen = with_vectors(problem.product, schedule)
+    return products.product_case(
+        name, "gemm", problem, chosen, (buffers, a, b, epilogue), lambda left, right: np.matmul(left.astype(kind), right.astype(kind))
     )
-    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
 
 
 def plain(
@@ -105,52 +77,16 @@ def plain(
         a_storage=storage,
         b_storage=storage,
     )
-    steps = Steps()
-    steps.store(steps.parameter(0, accumulate), 2, result, identity((batch, m, n)))
-    return product_case(
-        name,
-        problem,
-        schedule,
-        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
-        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
-        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
-        steps.expression(),
-    )
+    operation = dense(extents, storage=storage, result=result, accumulate=accumulate, a_k_last=a_k_last, b_k_last=b_k_last)
+    return product_case(name, problem, schedule, *operation)
 
 
 def fused(schedule: Schedule, storage: DType) -> Case:
-    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot
-    and its sign test in another, both transposed."""
-    batch, m, n, k = 2, 37, 20, 24
-    prologue, epilogue = Steps(), Steps()
-    scaled = prologue.apply(
-        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
-    )
-    a = prologue.expression(prologue.apply("relu", scaled))
-    where = identity((batch, m, n))
-    transposed = from_strides((batch, m, n), (m * n, 1, m))
-    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
-    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
-    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
-    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    """Return a product with work before and after it."""
+    batch, m, n, k = extents = (2, 37, 20, 24)
     problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, accumulate=F32, a_storage=storage, b_storage=storage)
-    return product_case(
-        f"fused-{storage}-{schedule.slices_k}-{schedule.stages}",
-        problem,
-        schedule,
-        (
-            values(batch * m * k, storage, 1),
-            values(batch * k * n, storage, 2),
-            values(m, F32, 3),
-            values(n, storage, 4),
-            values(batch * m * n, storage, 5),
-            output(batch * m * n, storage.numpy),
-            output(batch * m * n, F32.numpy),
-        ),
-        a,
-        read(1, storage, identity((batch, k, n))),
-        epilogue.expression(),
-    )
+    name = f"fused-{storage}-{schedule.slices_k}-{schedule.stages}"
+    return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
 def guarded(schedule: Schedule) -> Case:

@@ -8,17 +8,16 @@ from functools import cache
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import from_strides, identity, padded
+from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.mma_product import with_vectors
-from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.cases import products
+from tests.emulated.cases.gemm import with_long_indices
+from tests.emulated.cases.products import dense, worked_on
 from tests.emulated.harness import Case, output
-from tests.emulated.reference import evaluate
 
 SCHEDULES = {
     "square": Schedule(tile_m=32, tile_n=32, tile_k=32, warp_m=16, warp_n=16, stages=2),
@@ -63,21 +62,9 @@ def product_case(
     epilogue: Expression,
 ) -> Case:
     """Return the case whose expected buffers follow the functors in float64."""
-    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
-    left = left if problem.a_k_last else left.swapaxes(1, 2)
-    right = right.swapaxes(1, 2) if problem.b_k_last else right
-    expected: dict[int, np.ndarray] = {}
-    evaluate(epilogue, buffers, [multiplied(left, right, problem)], expected)
-    stores = {store.slot: store.storage for store in epilogue.stores}
-    tolerances = {slot: derived(result, terms=max(1, problem.k), accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
-    request = KernelRequest(
-        family="gemm_mma",
-        problem=problem,
-        schedule=with_vectors(problem.product, deep_enough(problem, schedule)),
-        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
-        pointers=len(buffers),
-    )
-    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+    chosen = with_vectors(problem.product, deep_enough(problem, schedule))
+    operation = (buffers, a, b, epilogue)
+    return products.product_case(name, "gemm_mma", problem, chosen, operation, lambda left, right: multiplied(left, right, problem))
 
 
 def deep_enough(problem: Problem, schedule: Schedule) -> Schedule:
@@ -113,52 +100,16 @@ def plain(
         b_storage=storage,
         b_is_constant=k % 2 == 0,
     )
-    steps = Steps()
-    steps.store(steps.parameter(0), 2, result, identity((batch, m, n)))
-    return product_case(
-        name,
-        problem,
-        schedule,
-        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
-        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
-        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
-        steps.expression(),
-    )
+    operation = dense(extents, storage=storage, result=result, a_k_last=a_k_last, b_k_last=b_k_last)
+    return product_case(name, problem, schedule, *operation)
 
 
 def fused(schedule: Schedule, storage: DType) -> Case:
-    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot,
-    transposed, and half of it before the maximum in another. Scales are powers of two, so that nothing is rounded before the product."""
-    batch, m, n, k = 2, 37, 24, 40
-    prologue, epilogue = Steps(), Steps()
-    scaled = prologue.apply(
-        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
-    )
-    a = prologue.expression(prologue.apply("relu", scaled))
-    where = identity((batch, m, n))
-    transposed = from_strides((batch, m, n), (m * n, 1, m))
-    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
-    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
-    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
-    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    """Return a product with work before and after it."""
+    batch, m, n, k = extents = (2, 37, 24, 40)
     problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, multiply=storage, a_storage=storage, b_storage=storage)
-    return product_case(
-        f"fused-{storage}-{schedule.slices_k}",
-        problem,
-        schedule,
-        (
-            values(batch * m * k, storage, 1),
-            values(batch * k * n, storage, 2),
-            (2.0 ** np.random.default_rng(3).integers(-2, 3, m)).astype(np.float32),
-            values(n, storage, 4),
-            values(batch * m * n, storage, 5),
-            output(batch * m * n, storage.numpy),
-            output(batch * m * n, F32.numpy),
-        ),
-        a,
-        read(1, storage, identity((batch, k, n))),
-        epilogue.expression(),
-    )
+    name = f"fused-{storage}-{schedule.slices_k}"
+    return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
 def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool) -> Case:

@@ -7,17 +7,16 @@ from functools import cache
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import from_strides, identity, padded
+from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm_skinny import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.skinny_product import completed
-from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.cases import products
+from tests.emulated.cases.gemm import with_long_indices
+from tests.emulated.cases.products import dense, worked_on
 from tests.emulated.harness import Case, output
-from tests.emulated.reference import evaluate
 
 SCHEDULES = {
     "one": Schedule(tile_m=1, tile_n=4, tile_k=1, thread_n=2, lanes_k=32, loads=1, slices_k=2),
@@ -50,23 +49,14 @@ def product_case(
     Args:
         tile_k: depth of a tile of A's rows, in a ring of three stages; 0 for all of it in one.
     """
-    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
-    left = left if problem.a_k_last else left.swapaxes(1, 2)
-    right = right.swapaxes(1, 2) if problem.b_k_last else right
-    if schedule.tensor_cores:
-        left, right = (x.astype(np.float32).astype(problem.multiply.numpy) for x in (left, right))
-    expected: dict[int, np.ndarray] = {}
-    evaluate(epilogue, buffers, [np.matmul(left.astype(np.float64), right.astype(np.float64))], expected)
-    stores = {store.slot: store.storage for store in epilogue.stores}
-    tolerances = {slot: derived(result, terms=max(1, problem.k), accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
-    request = KernelRequest(
-        family="gemm_skinny",
-        problem=problem,
-        schedule=completed(problem.product, schedule, tile_k),
-        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
-        pointers=len(buffers),
-    )
-    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+    def multiplied(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        if schedule.tensor_cores:
+            left, right = (x.astype(np.float32).astype(problem.multiply.numpy) for x in (left, right))
+        return np.matmul(left.astype(np.float64), right.astype(np.float64))
+
+    chosen = completed(problem.product, schedule, tile_k)
+    return products.product_case(name, "gemm_skinny", problem, chosen, (buffers, a, b, epilogue), multiplied)
 
 
 def plain(
@@ -95,53 +85,16 @@ def plain(
         b_storage=storage,
         b_is_constant=k % 2 == 0,
     )
-    steps = Steps()
-    steps.store(steps.parameter(0), 2, result, identity((batch, m, n)))
-    return product_case(
-        name,
-        problem,
-        schedule,
-        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
-        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
-        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
-        steps.expression(),
-        tile_k,
-    )
+    operation = dense(extents, storage=storage, result=result, a_k_last=a_k_last, b_k_last=b_k_last)
+    return product_case(name, problem, schedule, *operation, tile_k)
 
 
 def fused(schedule: Schedule, storage: DType, *, b_k_last: bool) -> Case:
-    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot,
-    transposed, and half of it before the maximum in another. Scales are powers of two, so that nothing is rounded before the product."""
-    batch, m, n, k = 2, 5, 24, 40
-    prologue, epilogue = Steps(), Steps()
-    scaled = prologue.apply(
-        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
-    )
-    a = prologue.expression(prologue.apply("relu", scaled))
-    where = identity((batch, m, n))
-    transposed = from_strides((batch, m, n), (m * n, 1, m))
-    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
-    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
-    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
-    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    """Return a product with work before and after it."""
+    batch, m, n, k = extents = (2, 5, 24, 40)
     problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=b_k_last, multiply=storage, a_storage=storage, b_storage=storage)
-    return product_case(
-        f"fused-{storage}-{'kn'[not b_k_last]}-{'mma' if schedule.tensor_cores else 'fma'}",
-        problem,
-        schedule,
-        (
-            values(batch * m * k, storage, 1),
-            values(batch * k * n, storage, 2),
-            (2.0 ** np.random.default_rng(3).integers(-2, 3, m)).astype(np.float32),
-            values(n, storage, 4),
-            values(batch * m * n, storage, 5),
-            output(batch * m * n, storage.numpy),
-            output(batch * m * n, F32.numpy),
-        ),
-        a,
-        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
-        epilogue.expression(),
-    )
+    name = f"fused-{storage}-{'kn'[not b_k_last]}-{'mma' if schedule.tensor_cores else 'fma'}"
+    return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=b_k_last))
 
 
 def guarded(schedule: Schedule, storage: DType, *, is_plain: bool) -> Case:

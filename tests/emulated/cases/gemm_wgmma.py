@@ -11,15 +11,13 @@ from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes
-from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.wgmma_product import completed
-from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import read, values
+from tests.emulated.cases import products
+from tests.emulated.cases.products import read, values
 from tests.emulated.harness import Case, output
-from tests.emulated.reference import evaluate
 
 SCHEDULES = {
     "single": Schedule(tile_m=64, tile_n=64, consumers=1, stages=2, blocks=2),
@@ -54,23 +52,14 @@ def product_case(
     epilogue: Expression,
 ) -> Case:
     """Return the case whose expected buffers follow the functors in float64."""
-    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
-    left = left if problem.a_k_last else left.swapaxes(1, 2)
-    right = right.swapaxes(1, 2) if problem.b_k_last else right
-    if problem.multiply == F32 and problem.terms == 1:
-        left, right = (tf32(x.astype(np.float32)) for x in (left, right))
-    expected: dict[int, np.ndarray] = {}
-    evaluate(epilogue, buffers, [np.matmul(left.astype(np.float64), right.astype(np.float64))], expected)
-    stores = {store.slot: store.storage for store in epilogue.stores}
-    tolerances = {slot: derived(result, terms=problem.k, accumulate=F32, storage=stores[slot]) for slot, result in expected.items()}
-    request = KernelRequest(
-        family="gemm_wgmma",
-        problem=problem,
-        schedule=fitted(problem, schedule),
-        functors=(("A", a), ("B", b), ("Epilogue", epilogue)),
-        pointers=len(buffers),
-    )
-    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
+
+    def multiplied(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        if problem.multiply == F32 and problem.terms == 1:
+            left, right = (tf32(x.astype(np.float32)) for x in (left, right))
+        return np.matmul(left.astype(np.float64), right.astype(np.float64))
+
+    operation = (buffers, a, b, epilogue)
+    return products.product_case(name, "gemm_wgmma", problem, fitted(problem, schedule), operation, multiplied)
 
 
 def fitted(problem: Problem, schedule: Schedule) -> Schedule:

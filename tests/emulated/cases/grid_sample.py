@@ -18,7 +18,8 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.ops.grid_sample import GridSampleAttrs, sampled
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import values, with_long_indices
+from tests.emulated.cases.gemm import with_long_indices
+from tests.emulated.cases.products import values
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate
 

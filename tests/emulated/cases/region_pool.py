@@ -18,8 +18,9 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.ops.region_pool import RegionPoolAttrs, pooled
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.cases.grid_sample import SCHEDULES
+from tests.emulated.cases.products import read, values
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import evaluate
 

@@ -16,7 +16,8 @@ from nautilus_cli.kernels.resize import FAMILY, Problem, Schedule
 from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases.gemm import read, values, with_long_indices
+from tests.emulated.cases.gemm import with_long_indices
+from tests.emulated.cases.products import read, values
 from tests.emulated.harness import Case, output, with_open_sizes
 from tests.emulated.reference import evaluate
 

@@ -1,0 +1,120 @@
+"""What the cases of all matrix products share: dense operands, work before and after the sums, and what is expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
+from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.numerics import derived
+from tests.emulated.building import Steps
+from tests.emulated.harness import Case, output
+from tests.emulated.reference import evaluate
+
+Operation = tuple[tuple[np.ndarray, ...], Expression, Expression, Expression]
+"""Buffers, and the functors A, B and Epilogue that read and write them."""
+
+
+def values(elements: int, dtype: DType, seed: int) -> np.ndarray:
+    """Return random elements of a storage type: small integers, or floats of mean zero."""
+    random = np.random.default_rng(seed)
+    if dtype.is_float:
+        return random.standard_normal(elements).astype(dtype.numpy)
+    return random.integers(-9, 10, elements).astype(dtype.numpy)
+
+
+def read(slot: int, storage: DType, index_map: IndexMap) -> Expression:
+    """Return a functor that only loads."""
+    steps = Steps()
+    return steps.expression(steps.load(slot, storage, index_map))
+
+
+def dense(
+    extents: tuple[int, int, int, int],
+    *,
+    storage: DType,
+    result: DType,
+    a_k_last: bool,
+    b_k_last: bool,
+    accumulate: DType = F32,
+) -> Operation:
+    """Return a product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
+    batch, m, n, k = extents
+    steps = Steps()
+    steps.store(steps.parameter(0, accumulate), 2, result, identity((batch, m, n)))
+    return (
+        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
+        read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        steps.expression(),
+    )
+
+
+def worked_on(extents: tuple[int, int, int, int], storage: DType, *, b_k_last: bool) -> Operation:
+    """Return a product with work before and after it: A is max(A·scale[m], 0), the result max(A B + bias[n] + residual, 0) in one slot,
+    transposed, and half of it before the maximum in another. Scales are powers of two, so that nothing is rounded before the product."""
+    batch, m, n, k = extents
+    prologue, epilogue = Steps(), Steps()
+    scaled = prologue.apply(
+        "mul", prologue.load(0, storage, identity((batch, m, k))), prologue.load(2, F32, from_strides((batch, m, k), (0, 1, 0)))
+    )
+    a = prologue.expression(prologue.apply("relu", scaled))
+    where = identity((batch, m, n))
+    transposed = from_strides((batch, m, n), (m * n, 1, m))
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(3, storage, from_strides((batch, m, n), (0, 0, 1))))
+    summed = epilogue.apply("add", biased, epilogue.load(4, storage, where))
+    epilogue.store(epilogue.apply("relu", summed), 5, storage, transposed)
+    epilogue.store(epilogue.apply("mul", summed, epilogue.constant(0.5)), 6, F32, where)
+    return (
+        (
+            values(batch * m * k, storage, 1),
+            values(batch * k * n, storage, 2),
+            (2.0 ** np.random.default_rng(3).integers(-2, 3, m)).astype(np.float32),
+            values(n, storage, 4),
+            values(batch * m * n, storage, 5),
+            output(batch * m * n, storage.numpy),
+            output(batch * m * n, F32.numpy),
+        ),
+        a,
+        read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
+        epilogue.expression(),
+    )
+
+
+def product_case(
+    name: str,
+    family: str,
+    problem: Any,
+    schedule: Any,
+    operation: Operation,
+    multiplied: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> Case:
+    """Return the case whose expected buffers follow the functors.
+
+    Args:
+        name: of the case.
+        family: of the kernel.
+        problem: of the family.
+        schedule: of the family.
+        operation: what is computed.
+        multiplied: gives the sums of a batch of [m, k] and [k, n] matrices, in a type that is wider than the kernel's.
+    """
+    buffers, a, b, epilogue = operation
+    (left,), (right,) = evaluate(a, buffers), evaluate(b, buffers)
+    left = left if problem.a_k_last else left.swapaxes(1, 2)
+    right = right.swapaxes(1, 2) if problem.b_k_last else right
+    expected: dict[int, np.ndarray] = {}
+    evaluate(epilogue, buffers, [multiplied(left, right)], expected)
+    stores = {store.slot: store.storage for store in epilogue.stores}
+    tolerances = {
+        slot: derived(array, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot])
+        for slot, array in expected.items()
+    }
+    functors = (("A", a), ("B", b), ("Epilogue", epilogue))
+    request = KernelRequest(family=family, problem=problem, schedule=schedule, functors=functors, pointers=len(buffers))
+    return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)
