@@ -8,10 +8,11 @@ Usage: python -m models.zoo export NAME dynamo|torchscript fp32|fp16 OUT.onnx [B
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import onnx
@@ -27,12 +28,25 @@ MakeInputs = Callable[[int], Inputs]
 
 TYPES = {"fp16": torch.float16, "fp32": torch.float32}
 EXPORTERS = ("dynamo", "torchscript")
+Dims = Mapping[int, tuple[str, int, int]]
+"""Dimensions that are open, by number: name, least and greatest size."""
+
 BATCH_32 = ("resnet50", "mobilenet_v3", "vit_b16", "bert_base")
 """Models whose graphs for a batch of 32 are kept too."""
 
 
-OPEN = ("bert_base", "gpt2_s128")
-"""Models of which one graph for any batch and any number of tokens is kept too."""
+TEXTS: Dims = {0: ("batch", 1, 1024), 1: ("tokens", 1, 512)}
+IMAGES: Dims = {0: ("batch", 1, 1024), 2: ("height", 32, 2048), 3: ("width", 32, 2048)}
+
+OPEN: Mapping[str, tuple[Dims, tuple[str, ...]]] = {
+    "bert_base": (TEXTS, ("dynamo",)),
+    "gpt2_s128": (TEXTS, ("dynamo",)),
+    "vit_any_size": (IMAGES, EXPORTERS),
+}
+"""Models of which one graph for many sizes is kept too: the dimensions of every input that are open, and the exporters that write it."""
+
+ONLY_OPEN = ("vit_any_size",)
+"""Models of which no other graph is kept."""
 
 
 def _vision(name: str) -> Callable[[], tuple[nn.Module, MakeInputs]]:
@@ -56,6 +70,20 @@ class _Bert(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the last hidden state [batch, tokens, width]."""
         return self.m(input_ids=ids, attention_mask=mask).last_hidden_state
+
+
+class _Vit(nn.Module):
+    """ViT-B/16 for images of any size: its table of positions is resized to the patches that there are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from transformers import ViTConfig, ViTForImageClassification
+
+        self.m = ViTForImageClassification(ViTConfig(num_labels=1000, attn_implementation="sdpa"))
+
+    def forward(self, pixel_values: Tensor) -> Tensor:
+        """Return the logits [batch, classes] of images [batch, 3, height, width]."""
+        return self.m(pixel_values=pixel_values, interpolate_pos_encoding=True).logits
 
 
 class _Gpt2(nn.Module):
@@ -92,6 +120,7 @@ MODELS: dict[str, Callable[[], tuple[nn.Module, MakeInputs]]] = {
     "convnext_tiny": _vision("convnext_tiny"),
     "swin_t": _vision("swin_t"),
     "vit_b16": _vision("vit_b_16"),
+    "vit_any_size": lambda: (_Vit(), lambda batch: (torch.randn(batch, 3, 96, 128),)),
     "bert_base": _bert(128),
     "gpt2_s128": _gpt2(128),
     "gpt2_s512": _gpt2(512),
@@ -147,17 +176,20 @@ def _scale_to_unit_variance(module: nn.Module, inputs: Inputs) -> None:
 def export(name: str, exporter: str, dtype: str, path: Path, batch: int = 1) -> None:
     """Write a model to PATH as ONNX through one of torch's two exporters; weights above 2 GiB go beside it.
 
-    With a BATCH of 0 both batch and number of tokens are open; the newer exporter alone writes such graphs here.
+    With a BATCH of 0 the dimensions are open that OPEN says.
     """
     module, inputs = build(name, batch or 2, TYPES[dtype])
+    dims: Dims = {} if batch else OPEN[name][0]
     torch.backends.mha.set_fastpath_enabled(False)  # the TorchScript exporter cannot write the fused operator
     with torch.inference_mode():
         if exporter == "dynamo":
-            dims = {0: torch.export.Dim("batch", min=1, max=1024), 1: torch.export.Dim("tokens", min=1, max=512)}
-            shapes = None if batch else tuple(dims for _ in inputs)
+            ranges = {number: torch.export.Dim(dim, min=low, max=high) for number, (dim, low, high) in dims.items()}
+            shapes = tuple(ranges for _ in inputs) if dims else None
             torch.onnx.export(module, inputs, path, dynamo=True, dynamic_shapes=shapes, external_data=True, verbose=False, optimize=True)
             return
-        torch.onnx.export(module, inputs, path, dynamo=False, opset_version=17)
+        names = list(inspect.signature(module.forward).parameters) if dims else None
+        axes = {text: {number: dim for number, (dim, _, _) in dims.items()} for text in names} if names else None
+        torch.onnx.export(module, inputs, path, dynamo=False, opset_version=17, input_names=names, dynamic_axes=axes)
     if dtype == "fp16":
         model = onnx.load(path)
         if not _is_valid(path):
@@ -175,9 +207,9 @@ def _is_valid(path: Path) -> bool:
 
 def export_graphs(folder: Path) -> None:
     """Write every model's graphs below FOLDER, except those that are there; each in a process of its own, so that memory is given back."""
-    jobs = [(name, 1, exporter, dtype) for name in MODELS for exporter in EXPORTERS for dtype in TYPES]
+    jobs = [(name, 1, exporter, dtype) for name in MODELS if name not in ONLY_OPEN for exporter in EXPORTERS for dtype in TYPES]
     jobs += [(name, 32, "dynamo", dtype) for name in BATCH_32 for dtype in TYPES]
-    jobs += [(name, 0, "dynamo", dtype) for name in OPEN for dtype in TYPES]
+    jobs += [(name, 0, exporter, dtype) for name, (_, exporters) in OPEN.items() for exporter in exporters for dtype in TYPES]
     for name, batch, exporter, dtype in jobs:
         target = folder / name / f"{'' if batch == 1 else f'b{batch}.' if batch else 'open.'}{exporter}.{dtype}.onnx.xz"
         if target.exists():
