@@ -156,6 +156,14 @@ unsigned long long *context_words(const nautilus_context *context, size_t launch
   return context->arguments + context->argument_first[launch] + (size_t)kernel_of(context, context_row(context, launch))->map_count * MAP_WORDS;
 }
 
+unsigned long long *context_move(nautilus_context *context, size_t launch) {
+  const struct payload_launch *row = context_row(context, launch);
+  unsigned long long *words = context_words(context, launch);
+  for (uint32_t i = 0; i < row->word_count; i++)
+    words[i] = context_word(context, (size_t)row->word_first + i);
+  return words;
+}
+
 nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   static const unsigned int steps[PAYLOAD_MAP_RANK] = {1, 1, 1, 1, 1};
   const struct payload *payload = &context->model->payload;
@@ -184,12 +192,12 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
 static nautilus_status fill_arguments(nautilus_context *context) {
   const nautilus_model *model = context->model;
   size_t next = 0;
+  context->generation++;
   memcpy(context->bound, context->staging, model->port_count * sizeof *context->bound);
   for (size_t i = 0; i < model->launch_count; i++) {
     context->argument_first[i] = next;
     next += block_words(context, i);
-    for (uint32_t j = 0; j < context_row(context, i)->word_count; j++)
-      context_words(context, i)[j] = context_word(context, (size_t)context_row(context, i)->word_first + j);
+    context_move(context, i);
     if (!model->moves[i] && context->shapes.is_set)
       TRY(context_encode(context, i));
   }
@@ -270,7 +278,6 @@ static void dispose(nautilus_context *context) {
     if (context->stream != NULL)
       api->cuStreamSynchronize(context->stream);
     replay_dispose(context, &context->replay);
-    program_dispose(context);
     buckets_dispose(context);
     if (context->done != NULL)
       api->cuEventDestroy(context->done);

@@ -26,6 +26,7 @@ struct nautilus_context {
   unsigned long long *arguments; /* the argument blocks of all launches, one after another, each aligned to 64 bytes */
   size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words; then where the last one ends */
   size_t argument_words;         /* of all */
+  uint64_t generation;           /* how often the blocks were filled for other sizes */
   cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
   cu_pointer *given;             /* addresses that the caller passed to the call under way */
   uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
@@ -38,14 +39,12 @@ struct nautilus_context {
   int counts_are_read;  /* they are those of the last run */
 
   struct replay replay;   /* where all shapes are fixed */
-  struct bucket *buckets; /* where some are open: BUCKETS of them */
+  struct bucket *buckets; /* where some are open: BUCKETS of them; one where the plan has steps and none is open */
   struct bucket *bucket;  /* that of the shapes to run */
   uint64_t clock;
 
   cu_pointer *slots;        /* where the plan has steps: addresses that move while it runs */
   volatile int64_t *read;   /* then, host memory: where what decides a step is copied to */
-  struct replay *segments;  /* then, one a step: the graph of its launches, where it has one */
-  uint32_t *segment_of;     /* then, one a launch: 1 + the step in whose graph it is; 0 where it is in none */
 
   cu_event done;         /* where runs are not all of one graph: the end of the last one */
   cu_stream last_stream; /* where that run was enqueued */
@@ -63,6 +62,9 @@ unsigned long long context_word(const nautilus_context *context, size_t index);
 
 /* The words of a launch's block. */
 unsigned long long *context_words(const nautilus_context *context, size_t launch);
+
+/* Fills a launch's block with addresses that move as they are now, and returns its words. Its maps stay as they are. */
+unsigned long long *context_move(nautilus_context *context, size_t launch);
 
 /* Encodes the tensor maps of a launch for the addresses that its words hold. */
 nautilus_status context_encode(const nautilus_context *context, size_t launch);

@@ -10,30 +10,38 @@ static const struct payload_step *first_step(const nautilus_model *model) {
   return model->payload.steps + model->place.variant->step_first;
 }
 
-/* Whether launches can be a graph: several, none of which has arguments that move, and none of which is in another one. */
-static int is_segment(const nautilus_context *context, const struct payload_step *step) {
-  if (step->kind != STEP_LAUNCHES || step->count < 2)
-    return 0;
+/* Launches from which on a graph is quicker than they are one by one. */
+enum { SEGMENT_LAUNCHES = 2 };
+
+/* Iterations, of those that write to one of two places, after which a graph of their launches is worth its making in the first run too. */
+enum { SEGMENT_SKIPS = 8 };
+
+/* What a run goes by. */
+struct walk {
+  nautilus_context *context;
+  cu_stream stream;
+  int recur; /* these shapes ran before */
+};
+
+static int moves(const nautilus_context *context, const struct payload_step *step) {
   for (uint32_t i = step->first; i < step->first + step->count; i++)
-    if (context->model->moves[i] || context->segment_of[i] != 0)
-      return 0;
-  return 1;
+    if (context->model->moves[i])
+      return 1;
+  return 0;
 }
 
+/* The graph of a step's launches for iterations that write to one of two places. */
+static struct replay *segment_of(const nautilus_context *context, const struct payload_step *step, int turn) {
+  return &context->bucket->segments[2 * (step - first_step(context->model)) + turn];
+}
+
+/* Where all sizes are known, what no iteration moves is a graph from the beginning. */
 static nautilus_status build_segments(nautilus_context *context) {
-  const nautilus_model *model = context->model;
-  uint32_t count = model->place.variant->step_count;
-  context->segments = calloc(count + 1, sizeof *context->segments);
-  context->segment_of = calloc(model->launch_count + 1, sizeof *context->segment_of);
-  if (context->segments == NULL || context->segment_of == NULL)
-    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
-  for (uint32_t i = 0; i < count; i++) {
-    const struct payload_step *step = first_step(model) + i;
-    if (!is_segment(context, step))
-      continue;
-    TRY(replay_build(context, &context->segments[i], step->first, step->count));
-    for (uint32_t j = step->first; j < step->first + step->count; j++)
-      context->segment_of[j] = i + 1;
+  for (uint32_t i = 0; i < context->model->place.variant->step_count; i++) {
+    const struct payload_step *step = first_step(context->model) + i;
+    if (step->kind == STEP_LAUNCHES && step->count >= SEGMENT_LAUNCHES)
+      for (int turn = 0; turn <= moves(context, step); turn++)
+        TRY(replay_prepare(context, segment_of(context, step, turn), step->first, step->count));
   }
   return NAUTILUS_OK;
 }
@@ -44,28 +52,10 @@ nautilus_status program_create(nautilus_context *context) {
   TRY_DRIVER(&context->model->place.driver, cuMemHostAlloc(&read, sizeof *context->read, flags),
              "allocating memory for what decides a branch");
   context->read = read;
-  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !shapes_are_open(context->model))
-    TRY(build_segments(context));
-  return NAUTILUS_OK;
-}
-
-nautilus_status program_update(nautilus_context *context, size_t launch) {
-  void *pointer;
-  if (context->segment_of[launch] == 0)
+  if (context->launch_mode != NAUTILUS_LAUNCH_GRAPH)
     return NAUTILUS_OK;
-  const struct replay *segment = &context->segments[context->segment_of[launch] - 1];
-  size_t first = first_step(context->model)[context->segment_of[launch] - 1].first;
-  cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
-  TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(segment->exec, segment->nodes[launch - first], &parameters),
-             "giving a graph new pointers");
-  return NAUTILUS_OK;
-}
-
-void program_dispose(nautilus_context *context) {
-  for (uint32_t i = 0; context->segments != NULL && i < context->model->place.variant->step_count; i++)
-    replay_dispose(context, &context->segments[i]);
-  free(context->segments);
-  free(context->segment_of);
+  TRY(buckets_create(context));
+  return shapes_are_open(context->model) ? NAUTILUS_OK : build_segments(context);
 }
 
 /* Waits for what the stream computes, and reads a value of it. */
@@ -85,35 +75,34 @@ static nautilus_status copy(nautilus_context *context, cu_stream stream, cu_poin
   return NAUTILUS_OK;
 }
 
-/* Launches kernels: their graph, where they are one; else one by one, with the addresses that move as they are now. */
-static nautilus_status launch(nautilus_context *context, cu_stream stream, const struct payload_step *step) {
-  const nautilus_model *model = context->model;
-  size_t first = step->first, count = step->count;
-  const struct replay *segment = context->segments != NULL ? &context->segments[step - first_step(model)] : NULL;
-  if (segment != NULL && segment->exec != NULL) {
-    TRY_DRIVER(&model->place.driver, cuGraphLaunch(segment->exec, stream), "running a part of the model");
-    return NAUTILUS_OK;
+/* Launches kernels: as a graph, or one by one, with the addresses that move as they are now. TURN says to which of two places the iteration
+ * around them writes. */
+static nautilus_status launch(const struct walk *walk, const struct payload_step *step, int turn) {
+  nautilus_context *context = walk->context;
+  if (context->buckets != NULL && step->count >= SEGMENT_LAUNCHES) {
+    struct replay *segment = segment_of(context, step, moves(context, step) ? turn : 0);
+    if (walk->recur || segment->skipped == SEGMENT_SKIPS)
+      return replay_run(context, segment, step->first, step->count, walk->stream);
+    segment->skipped++;
   }
-  for (size_t i = first; i < first + count; i++) {
-    if (!model->moves[i])
-      continue;
-    unsigned long long *words = context_words(context, i);
-    for (uint32_t j = 0; j < context_row(context, i)->word_count; j++)
-      words[j] = context_word(context, (size_t)context_row(context, i)->word_first + j);
-    TRY(context_encode(context, i));
-  }
-  return context_launch_each(context, stream, first, count);
+  for (size_t i = step->first; i < step->first + step->count; i++)
+    if (context->model->moves[i]) {
+      context_move(context, i);
+      TRY(context_encode(context, i));
+    }
+  return context_launch_each(context, walk->stream, step->first, step->count);
 }
 
-static nautilus_status run(nautilus_context *context, cu_stream stream, const struct payload_step *steps, uint32_t count);
+static nautilus_status run(const struct walk *walk, const struct payload_step *steps, uint32_t count, int turn);
 
-static nautilus_status choose(nautilus_context *context, cu_stream stream, const struct payload_step *step) {
+static nautilus_status choose(const struct walk *walk, const struct payload_step *step, int turn) {
+  nautilus_context *context = walk->context;
   int64_t condition;
   if (context->model->payload.words[step->words[0]].kind == WORD_INTEGER)
     condition = (int64_t)context_word(context, step->words[0]);
   else
-    TRY(read_back(context, stream, step->words[0], 1, &condition));
-  return condition != 0 ? run(context, stream, step + 1, step->held[0]) : run(context, stream, step + 1 + step->held[0], step->held[1]);
+    TRY(read_back(context, walk->stream, step->words[0], 1, &condition));
+  return condition != 0 ? run(walk, step + 1, step->held[0], turn) : run(walk, step + 1 + step->held[0], step->held[1], turn);
 }
 
 /* How many iterations there are: at most, where conditions may end the loop before. */
@@ -167,48 +156,50 @@ static nautilus_status settle(nautilus_context *context, cu_stream stream, const
   return NAUTILUS_OK;
 }
 
-static nautilus_status repeat(nautilus_context *context, cu_stream stream, const struct payload_step *step) {
+static nautilus_status repeat(const struct walk *walk, const struct payload_step *step) {
+  nautilus_context *context = walk->context;
   int64_t count, number = 0, goes_on = 1;
-  TRY(trips(context, stream, step, &count));
+  TRY(trips(context, walk->stream, step, &count));
   /* Where nothing but the count ends the loop, the last iteration writes where the results belong. */
   int is_spare = step->words[2] == PAYLOAD_NONE && count > 0 && (count - 1) % 2 == 1;
   while (goes_on && number < count) {
     if (number == step->most)
       return too_long(context, step);
     move_slots(context, step, number, is_spare);
-    TRY(run(context, stream, step + 1, step->held[0]));
+    TRY(run(walk, step + 1, step->held[0], (int)((number + is_spare) % 2)));
     number++;
     if (step->words[2] != PAYLOAD_NONE && number < count)
-      TRY(read_back(context, stream, step->words[2], 1, &goes_on));
+      TRY(read_back(context, walk->stream, step->words[2], 1, &goes_on));
   }
-  return settle(context, stream, step, number, is_spare);
+  return settle(context, walk->stream, step, number, is_spare);
 }
 
-static nautilus_status run(nautilus_context *context, cu_stream stream, const struct payload_step *steps, uint32_t count) {
+static nautilus_status run(const struct walk *walk, const struct payload_step *steps, uint32_t count, int turn) {
+  nautilus_context *context = walk->context;
   for (uint32_t i = 0; i < count; i++) {
     const struct payload_step *step = &steps[i];
     switch (step->kind) {
     case STEP_LAUNCHES:
-      TRY(launch(context, stream, step));
+      TRY(launch(walk, step, turn));
       break;
     case STEP_COPY:
-      TRY(copy(context, stream, context_word(context, step->words[0]), context_word(context, step->words[1]),
+      TRY(copy(context, walk->stream, context_word(context, step->words[0]), context_word(context, step->words[1]),
                context_word(context, step->words[2])));
       break;
     case STEP_REFUSE:
       return error_set(NAUTILUS_NOT_SERVED, "%s", context->model->payload.strings + step->name);
     case STEP_IF:
-      TRY(choose(context, stream, step));
+      TRY(choose(walk, step, turn));
       break;
     default:
-      TRY(repeat(context, stream, step));
+      TRY(repeat(walk, step));
     }
     i += step->held[0] + step->held[1];
   }
   return NAUTILUS_OK;
 }
 
-nautilus_status program_run(nautilus_context *context, cu_stream stream) {
-  return run(context, stream, context->model->payload.steps + context->model->place.variant->step_first,
-             context->model->place.variant->step_count);
+nautilus_status program_run(nautilus_context *context, cu_stream stream, int recur) {
+  const struct walk walk = {context, stream, recur || !shapes_are_open(context->model)};
+  return run(&walk, first_step(context->model), context->model->place.variant->step_count, 0);
 }

@@ -47,8 +47,6 @@ static nautilus_status encode_stale(nautilus_context *context) {
   for (; context->stale_count > 0; context->stale_count--) {
     uint32_t stale = context->stale[context->stale_count - 1];
     TRY(context_encode(context, stale));
-    if (context->segment_of != NULL)
-      TRY(program_update(context, stale));
     context->is_stale[stale] = 0;
   }
   return NAUTILUS_OK;
@@ -72,22 +70,20 @@ nautilus_status context_launch_each(nautilus_context *context, cu_stream stream,
 /* Launches of one graph are ordered by the driver; an event orders all others. */
 static nautilus_status launch_ordered(nautilus_context *context, cu_stream stream) {
   const struct driver *driver = &context->model->place.driver;
-  int is_done = 0;
   if (context->has_run && context->last_stream != stream)
     TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
   TRY(encode_stale(context));
-  if (context->buckets != NULL)
-    TRY(buckets_launch(context, stream, &is_done));
+  int recur = context->buckets != NULL && buckets_recur(context);
   if (program_exists(context->model)) {
-    nautilus_status status = program_run(context, stream);
+    nautilus_status status = program_run(context, stream, recur);
     /* A run that ended early has launched kernels all the same, which the next one is to wait for. */
     TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
     context->last_stream = stream;
     context->has_run = 1;
     return status;
   }
-  if (!is_done)
-    TRY(context_launch_each(context, stream, 0, context->model->launch_count));
+  size_t count = context->model->launch_count;
+  TRY(recur ? replay_run(context, &context->bucket->replay, 0, count, stream) : context_launch_each(context, stream, 0, count));
   TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
   context->last_stream = stream;
   context->has_run = 1;
