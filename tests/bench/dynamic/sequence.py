@@ -1,0 +1,125 @@
+"""Random shapes, one after the other, in one context: what the first run of a shape takes, and what memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.runtime.library import Library
+
+STEADY_RUNS = 7
+_TO_DEVICE, _STREAM = 0, 0
+
+
+class DeviceMemory:
+    """How much memory of the device is taken, as the driver says."""
+
+    def __init__(self) -> None:
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        context, device = ctypes.c_void_p(), ctypes.c_int()
+        self._driver.cuInit(0)
+        self._driver.cuDeviceGet(ctypes.byref(device), 0)
+        self._driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        self._driver.cuCtxSetCurrent(context)
+
+    def taken(self) -> int:
+        """Return bytes."""
+        free, total = ctypes.c_size_t(), ctypes.c_size_t()
+        self._driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        return total.value - free.value
+
+
+def resident_bytes() -> int:
+    """Return what memory of the host this process has."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def random_shapes(dims: Mapping[str, DimRange], count: int) -> Iterator[tuple[int, int]]:
+    """Yield shapes, small ones as often as large ones."""
+    random = np.random.default_rng(5)
+    for _ in range(count):
+        sizes = [round(float(np.exp(random.uniform(np.log(dim.low), np.log(dim.high))))) for dim in dims.values()]
+        yield sizes[0], sizes[1]
+
+
+def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> dict[str, Any]:
+    """Return how a context does that gets one random shape after the other, after the largest one."""
+    memory = DeviceMemory() if not library.is_emulated else None
+    rows: list[list[float]] = []
+    taken, resident = [], []
+    highs = [dim.high for dim in dims.values()]
+    largest = highs[0], highs[1]
+    with ExitStack() as stack:
+        context = stack.enter_context(library.model.borrow_context())
+        places = []
+        for tensor in (*library.inputs, *library.outputs):  # room for any shape; token 0 is in every vocabulary, and no mask hides all
+            places.append(library.model.allocate(tensor.bytes))
+            stack.callback(library.model.free, places[-1])
+        filled = [np.ones(tensor.bytes // tensor.dtype.itemsize, tensor.dtype) for tensor in library.inputs]
+        for array, place in zip(filled, places, strict=False):
+            library.model.copy(place, array.ctypes.data, array.nbytes, _TO_DEVICE, _STREAM)
+        context.synchronize(_STREAM)
+        inputs, outputs = places[: len(filled)], places[len(filled) :]
+
+        def run_us(shape: tuple[int, int] | None) -> tuple[float, float, float]:
+            """Return when the shape was taken, when all was launched and when it had run."""
+            begin = time.perf_counter()
+            if shape is not None:
+                context.reshape([shape for _ in library.inputs])
+            reshaped = time.perf_counter()
+            context.run(inputs, outputs, _STREAM)
+            launched = time.perf_counter()
+            context.synchronize(_STREAM)
+            return (reshaped - begin) * 1e6, (launched - begin) * 1e6, (time.perf_counter() - begin) * 1e6
+
+        def note_memory() -> None:
+            if memory is not None:
+                taken.append(memory.taken())
+                resident.append(resident_bytes())
+
+        note_memory()
+        for shape in (largest, None, None):
+            run_us(shape)
+        for shape in random_shapes(dims, count):
+            note_memory()
+            (reshape, launched, first), (_, _, second) = run_us(shape), run_us(None)
+            steady = [run_us(None) for _ in range(STEADY_RUNS)]
+            rows.append([reshape, launched, first, second, median(one[1] for one in steady), median(one[2] for one in steady)])
+            print(*shape, *(round(us, 1) for us in rows[-1]), file=sys.stderr, flush=True)
+            rows[-1] = [*shape, *(round(us, 1) for us in rows[-1])]
+        note_memory()
+    found: dict[str, Any] = {"shapes": len(rows)}
+    if memory is None:
+        return found
+    of = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+    firsts = [first / steady for first, steady in zip(of["first"], of["steady"], strict=True)]
+    seconds = [second - steady for second, steady in zip(of["second"], of["steady"], strict=True)]
+    return found | {
+        "worst_first": max(firsts),
+        "median_first": median(firsts),
+        "median_reshape_us": median(of["reshape"]),
+        "median_graph_us": median(seconds),
+        "worst_graph_us": max(seconds),
+        "grown_bytes": taken[-1] - taken[1 + BUCKETS_FILLED] if count > BUCKETS_FILLED else 0,
+        "columns": COLUMNS,
+        "rows": rows,
+        "taken_bytes": taken,
+        "resident_bytes": resident,
+    }
+
+
+COLUMNS = ("batch", "tokens", "reshape", "first_launched", "first", "second", "steady_launched", "steady")
+"""Of a row: sizes, and microseconds; what a run takes includes the host's waiting for it."""
+
+BUCKETS_FILLED = 10
+"""After so many shapes a context has all graphs that it keeps."""

@@ -1,0 +1,25 @@
+"""What a run measured, as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def of(found: Mapping[str, Any]) -> str:
+    """Return the table of sampled shapes, and a sentence on the sequence."""
+    lines = ["| batch × sequence | static | dynamic | dynamic / static |", "|---|---|---|---|"]
+    for row in found["rows"]:
+        batch, tokens = row["shape"]
+        lines.append(f"| {batch}×{tokens} | {row['static_us']:.4g} | {row['dynamic_us']:.4g} | {row['ratio']:.2f} |")
+    open_, counts = found["open"], sorted({row["static"]["launches"] for row in found["rows"]})
+    lines += ["", f"The open library launches {open_['launches']} kernels where a static one launches {' or '.join(map(str, counts))}."]
+    if "sequence" in found:
+        sequence = found["sequence"]
+        lines.append(
+            f"{sequence['shapes']} random shapes in sequence: the first call took at most {sequence['worst_first']:.2f} times the "
+            f"steady state (median {sequence['median_first']:.2f}); the second, which makes the graph, "
+            f"{sequence['median_graph_us']:.0f} µs longer than later ones (median; at most {sequence['worst_graph_us']:.0f}). "
+            f"After the first ten shapes, device memory grew by {sequence['grown_bytes']} bytes."
+        )
+    return "\n".join(lines)
