@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -34,7 +35,7 @@ FEW, MANY, REPEATS = 20, 220, 9
 def chain(launches: int, batch: str) -> str:
     """Return a loop of so many products an iteration."""
     names = ["a", *(f"a{number}" for number in range(1, launches + 1))]
-    steps = " ".join(f"m{after} = MatMul({before}, w) {after} = Tanh(m{after})" for before, after in zip(names, names[1:], strict=False))
+    steps = " ".join(f"m{after} = MatMul({before}, w) {after} = Tanh(m{after})" for before, after in pairwise(names))
     return f"""g (float[{batch},{WIDTH}] x, float[{WIDTH},{WIDTH}] w, int64 k) => (float[{batch},{WIDTH}] y) {{
         y = Loop (k, , x) <body = b (int64 i, bool c, float[{batch},{WIDTH}] a) => (bool d, float[{batch},{WIDTH}] {names[-1]}) {{
             d = Identity(c) {steps} }}> }}"""
