@@ -19,6 +19,7 @@ from nautilus_cli.numerics import compare, derived
 
 DIMS = {"batch": DimRange(1, 2), "sequence": DimRange(1, 6), "past": DimRange(0, 24)}
 STEPS = 10
+TARGET = "emulated"
 EXPORTS = [pytest.param(m, g, id=f"{m.name}/{g.exporter}") for m in catalogue(FOLDER).values() for g in m.graphs]
 
 
@@ -51,7 +52,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_every_step(model: Model, graph: PackedGraph, inplace: bool, tmp_path: Path) -> None:
     path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
     weightless.save(weightless.fill(graph.path), path)
-    options = driver.CompileOptions(model=path, output=output, target="emulated", dims=DIMS, verify=False, jobs=1, inplace_cache=inplace)
+    options = driver.CompileOptions(model=path, output=output, target=TARGET, dims=DIMS, verify=False, jobs=1, inplace_cache=inplace)
     driver.compile(options)
     with nautilus_cli.load(output) as library:
         for batch in (1, 2):
