@@ -37,6 +37,8 @@ class Problem:
         accumulate: type of the sums, F32.
         b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
         result_bytes: of an element of what the epilogue stores, where `boxes.result_violations` finds nothing; else 0.
+        is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
+            (batch, m, n / 2) and has two sums, parameters 0 and 1.
     """
 
     batch: int
@@ -50,6 +52,7 @@ class Problem:
     accumulate: DType = F32
     b_is_constant: bool = False
     result_bytes: int = 0
+    is_paired: bool = False
 
     @property
     def product(self) -> WgmmaProduct:
@@ -64,6 +67,7 @@ class Problem:
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
             terms=self.terms,
+            is_paired=self.is_paired,
         )
 
 

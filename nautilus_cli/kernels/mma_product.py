@@ -203,6 +203,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
         reasons.append(f"vector_c of {s.vector_c}; at most {min(8, s.warp_n // 4)} neighbours meet in a lane")
     elif shape.n % s.vector_c:
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {shape.n}")
+    elif shape.is_paired and s.vector_c < 2:
+        reasons.append("the epilogue takes one sum at a time; two make a result")
     if smem_bytes(problem, s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))

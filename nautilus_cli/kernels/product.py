@@ -77,6 +77,7 @@ class Product:
         b_bytes: of a stored element of B.
         sum_bytes: of an accumulator.
         is_straight: whether both operands are only loaded, as the type of the sums, from places at fixed distances; only ranks schedules.
+        is_paired: whether two neighbouring sums make one result, so that a thread needs both.
     """
 
     batch: int
@@ -91,6 +92,7 @@ class Product:
     b_bytes: int
     sum_bytes: int
     is_straight: bool = False
+    is_paired: bool = False
 
 
 def product_of(problem: Any, *, is_straight: bool = False) -> Product:
@@ -113,6 +115,7 @@ def product_of(problem: Any, *, is_straight: bool = False) -> Product:
         b_bytes=problem.b_storage.bytes,
         sum_bytes=problem.accumulate.bytes,
         is_straight=is_straight,
+        is_paired=problem.is_paired,
     )
 
 
@@ -227,6 +230,8 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"vector_c of {s.vector_c} is longer than a thread's {min(s.fragment, s.thread_n)} neighbours")
     elif problem.n % s.vector_c:
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    elif problem.is_paired and s.vector_c < 2:
+        reasons.append("the epilogue takes one sum at a time; two make a result")
     if s.tile_k * problem.sum_bytes < _TRANSACTION_BYTES:
         reasons.append(f"tile_k of {s.tile_k} leaves the second operand's tile misaligned")
     if smem_bytes(problem, s) > target.smem_bytes_block:
@@ -303,7 +308,8 @@ def choose(problem: Product, target: Target) -> Schedule:
     else:
         candidates = (*_gpu_candidates(problem), *_copying_candidates(problem))
         ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target) * _tightness(problem, s, target))
-    small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=1, stages=1)  # legal everywhere
+    fewest = 2 if problem.is_paired else 1
+    small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=fewest, stages=1)  # legal everywhere
     return next((s for s in ranked if not violations(problem, s, target)), with_vectors(problem, small))
 
 

@@ -222,6 +222,8 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
         reasons.append(f"vector_c of {s.vector_c}; at most {min(s.tile_n, 8)} are possible")
     elif problem.shape.n % s.vector_c:
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.shape.n}")
+    elif problem.shape.is_paired and s.vector_c < 2:
+        reasons.append("the epilogue takes one sum at a time; two make a result")
     if smem_bytes(s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
@@ -326,7 +328,7 @@ def choose(problem: SkinnyProduct, target: Target) -> Schedule:
         ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
     else:
         ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
-    small = _schedule(problem, False, 1, WARP_THREADS, 1, 1, 1, 1)  # legal everywhere
+    small = _schedule(problem, False, 2 if problem.shape.is_paired else 1, WARP_THREADS, 1, 1, 1, 1)  # legal everywhere
     return next((s for s in ranked if not violations(problem, s, target)), small)
 
 

@@ -142,6 +142,7 @@ class WgmmaProduct:
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         result_bytes: of an element of the result, where boxes of it can be stored; else 0.
         terms: products of tensor cores for each product of two elements.
+        is_paired: whether two neighbouring sums make one result, so that a thread needs both.
     """
 
     batch: int
@@ -153,6 +154,12 @@ class WgmmaProduct:
     element_bytes: int
     result_bytes: int = 0
     terms: int = 1
+    is_paired: bool = False
+
+    @property
+    def sums(self) -> int:
+        """Sums of a result."""
+        return 2 if self.is_paired else 1
 
 
 def stage_bytes(schedule: Schedule) -> int:
@@ -240,11 +247,13 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"vector_c of {s.vector_c}: a power of two up to 8 of which 8 × {max(1, s.vector_c // 2)} columns make whole groups")
     elif problem.n % s.vector_c:
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
+    elif problem.is_paired and s.vector_c < 2:
+        reasons.append("the epilogue takes one sum at a time; two make a result")
     if not 2 <= s.stages <= _MOST_STAGES:
         reasons.append(f"{s.stages} stages; 2 to {_MOST_STAGES} are written")
     if s.stores_boxes and not problem.result_bytes:
         reasons.append("the result is no tensor that boxes can be stored in")
-    elif s.stores_boxes and s.tile_n * problem.result_bytes % ROW_BYTES:
+    elif s.stores_boxes and s.tile_n // problem.sums * problem.result_bytes % ROW_BYTES:
         reasons.append(f"tile_n of {s.tile_n} is no whole boxes of {ROW_BYTES} bytes")
     smem = smem_bytes(problem, s)
     if smem > target.smem_bytes_block or s.residents * (smem + _SYSTEM_SMEM_BYTES) > target.smem_bytes_multiprocessor:
@@ -327,7 +336,7 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
     vector = 8
     # What each part of the depth finishes takes a vector's columns.
-    while vector > 1 and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
+    while vector > (2 if problem.is_paired else 1) and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
         vector //= 2
     all_blocks = cluster_tiles(problem, s) * s.cluster
     resident = target.resident_clusters(s.cluster) * s.residents * s.cluster
@@ -358,7 +367,7 @@ def _candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
     for schedule in _tilings(problem):
         for shared in _shared(problem, schedule, target):
             yield completed(problem, shared, target)
-            if problem.result_bytes and shared.parts == 1 and schedule.tile_n * problem.result_bytes % ROW_BYTES == 0:
+            if problem.result_bytes and shared.parts == 1 and schedule.tile_n // problem.sums * problem.result_bytes % ROW_BYTES == 0:
                 yield completed(problem, replace(shared, stores_boxes=True), target)
 
 

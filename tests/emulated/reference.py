@@ -22,6 +22,7 @@ FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "exp": np.exp,
     "sqrt": np.sqrt,
     "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.where(x > 0, x, np.where(np.isnan(x), x, 0)),
     "where": np.where,
     "less": np.less,

@@ -16,7 +16,7 @@ from nautilus_cli.kernels.product import with_vectors
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
-from tests.emulated.cases.products import dense, values, worked_on
+from tests.emulated.cases.products import dense, gated, values, worked_on
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import wide
 
@@ -89,6 +89,25 @@ def fused(schedule: Schedule, storage: DType) -> Case:
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
+def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
+    """Return a gated unit of (batch, m, results, k) extents."""
+    batch, m, n, k = extents
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=2 * n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        accumulate=F32,
+        a_storage=storage,
+        b_storage=storage,
+        is_paired=True,
+    )
+    name = f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.stages}"
+    return product_case(name, problem, schedule, *gated(extents, storage, has_residual=has_residual))
+
+
 def guarded(schedule: Schedule) -> Case:
     """Return a product whose A is padded along m and k: what is outside reads as zero and nothing is read there. One is added to both
     operands, so that steps beyond k, which must add nothing, would show."""
@@ -156,6 +175,10 @@ def cases() -> tuple[Case, ...]:
     found.append(fused(square, F32))
     found.append(fused(SCHEDULES["sliced"], F16))
     found.append(with_long_indices(fused(square, F32)))
+    found.append(paired(square, F32, (2, 37, 21, 24)))
+    found.append(paired(SCHEDULES["sliced"], F16, (1, 16, 40, 64)))
+    found.append(paired(SCHEDULES["copied"], F32, (1, 40, 24, 40), has_residual=False))
+    found.append(paired(SCHEDULES["wide"], BF16, (1, 33, 44, 72)))
     for extents in ((1, 49, 200, 130), (1, 1, 300, 256)):
         problem = Problem(batch=1, m=extents[1], n=extents[2], k=extents[3], a_k_last=True, b_k_last=True, accumulate=F32)
         found.append(plain(f"chosen-{extents[1]}", extents, FAMILY.choose(problem, target("sm_90a"))))

@@ -16,7 +16,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, worked_on
+from tests.emulated.cases.products import dense, gated, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -112,6 +112,28 @@ def fused(schedule: Schedule, storage: DType) -> Case:
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
+def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
+    """Return a gated unit of (batch, m, results, k) extents."""
+    batch, m, n, k = extents
+    operation = gated(extents, storage, has_residual=has_residual)
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=2 * n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        multiply=storage,
+        a_storage=storage,
+        b_storage=storage,
+        b_is_constant=True,
+        is_paired=True,
+    )
+    return product_case(
+        f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.tile_n}", problem, schedule, *operation
+    )
+
+
 def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool) -> Case:
     """Return a product whose A is padded along m: what is outside reads as zero and nothing is read there. Where it is not plain, one is
     added to both operands, so that steps beyond k, which must add nothing, would show."""
@@ -132,6 +154,10 @@ def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["square"], F16), fused(SCHEDULES["sliced"], BF16), fused(SCHEDULES["halved"], F32)]
+    found.append(paired(SCHEDULES["square"], F16, (2, 37, 21, 40)))
+    found.append(paired(SCHEDULES["wide"], BF16, (1, 70, 72, 64), has_residual=False))
+    found.append(paired(SCHEDULES["sliced"], F16, (1, 64, 44, 128)))
+    found.append(paired(SCHEDULES["narrow"], F32, (1, 5, 34, 72)))
     square = SCHEDULES["square"]
     edges = [
         (1, 1, 1, 1),

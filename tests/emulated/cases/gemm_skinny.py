@@ -15,7 +15,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, worked_on
+from tests.emulated.cases.products import dense, gated, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -97,6 +97,28 @@ def fused(schedule: Schedule, storage: DType, *, b_k_last: bool) -> Case:
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=b_k_last))
 
 
+def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
+    """Return a gated unit of (batch, m, results, k) extents."""
+    batch, m, n, k = extents
+    operation = gated(extents, storage, has_residual=has_residual)
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=2 * n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        multiply=storage,
+        a_storage=storage,
+        b_storage=storage,
+        b_is_constant=True,
+        is_paired=True,
+    )
+    return product_case(
+        f"paired-{storage}-{'x'.join(map(str, extents))}-{'mma' if schedule.tensor_cores else 'fma'}", problem, schedule, *operation
+    )
+
+
 def guarded(schedule: Schedule, storage: DType, *, is_plain: bool) -> Case:
     """Return a product whose B is padded along n: what is outside reads as zero and nothing is read there. Where it is not plain, one is
     added to both operands, so that steps beyond k, which must add nothing, would show."""
@@ -122,6 +144,10 @@ def cases() -> tuple[Case, ...]:
         fused(rows, BF16, b_k_last=True),
         fused(rows, F32, b_k_last=False),
         fused(SCHEDULES["one"], F32, b_k_last=True),
+        paired(SCHEDULES["one"], F16, (1, 1, 50, 264)),
+        paired(rows, F32, (2, 7, 21, 72)),
+        paired(narrow, F16, (1, 9, 40, 136), has_residual=False),
+        paired(TENSOR["full"], BF16, (1, 50, 35, 64)),
     ]
     edges = [(1, 1, 1, 1), (1, 3, 37, 11), (1, 5, 50, 63), (2, 4, 64, 64), (3, 9, 65, 130), (1, 1, 130, 264)]
     for number, extents in enumerate(edges):

@@ -16,7 +16,7 @@ from nautilus_cli.kernels.wgmma_product import completed
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
-from tests.emulated.cases.products import read, values
+from tests.emulated.cases.products import gated, read, values
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -157,11 +157,42 @@ def sent(schedule: Schedule, storage: DType) -> Case:
     )
 
 
+def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True, terms: int = 1) -> Case:
+    """Return a gated unit of (batch, m, results, k) extents."""
+    batch, m, n, k = extents
+    operation = gated(extents, storage, has_residual=has_residual)
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=2 * n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        multiply=storage,
+        terms=terms,
+        b_is_constant=True,
+        result_bytes=0 if boxes.result_violations(operation[3]) else storage.bytes,
+        is_paired=True,
+    )
+    name = f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.tile_m}x{schedule.tile_n}-{terms}"
+    return product_case(name, problem, schedule, *operation)
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16)]
     found += [sent(SCHEDULES["boxes"], F16), sent(SCHEDULES["boxes-turns"], BF16)]
+    found.append(paired(SCHEDULES["shared"], F16, (2, 140, 77, 96)))
+    found.append(paired(SCHEDULES["turns"], BF16, (1, 130, 72, 64)))
+    found.append(paired(SCHEDULES["narrow"], F16, (1, 65, 13, 72)))
+    found.append(paired(SCHEDULES["slices"], F16, (1, 70, 72, 200)))
+    found.append(paired(SCHEDULES["single"], F32, (1, 64, 40, 64)))
+    found.append(paired(SCHEDULES["banded"], F32, (1, 140, 34, 68), terms=3))
+    found.append(paired(SCHEDULES["boxes"], F16, (2, 267, 136, 152), has_residual=False))
+    found.append(paired(SCHEDULES["boxes"], F32, (1, 140, 68, 100), has_residual=False, terms=3))
+    found.append(paired(replace(SCHEDULES["boxes-turns"], tile_n=128), BF16, (1, 150, 200, 128), has_residual=False))
+    found.append(paired(SCHEDULES["boxes-bands"], F32, (1, 130, 72, 68), has_residual=False))
     edges = [(1, 1, 1, 1), (1, 13, 37, 11), (1, 63, 63, 63), (1, 64, 64, 64), (1, 65, 65, 65), (3, 128, 128, 256), (1, 200, 72, 100)]
     names = ["single", "banded", "shared", "turns"]
     for number, extents in enumerate(edges):

@@ -86,6 +86,30 @@ def worked_on(extents: tuple[int, int, int, int], storage: DType, *, b_k_last: b
     )
 
 
+def gated(extents: tuple[int, int, int, int], storage: DType, *, has_residual: bool) -> Operation:
+    """Return a gated unit of (batch, m, results, k) extents, x·sigmoid(x)·(y + bias[result]) of two products x and y of A, whose columns
+    lie in turn in B; with or without a residual, which is added. Sums are about one, so that the gate is neither open nor shut."""
+    batch, m, n, k = extents
+    shape = (batch, m, n)
+    random = np.random.default_rng(7)
+    steps = Steps()
+    gate = steps.apply("mul", steps.parameter(0), steps.apply("sigmoid", steps.parameter(0)))
+    biased = steps.apply("add", steps.parameter(1), steps.load(2, storage, from_strides(shape, (0, 0, 1))))
+    result = steps.apply("mul", gate, biased)
+    buffers = [
+        random.standard_normal(batch * m * k).astype(storage.numpy),
+        (random.standard_normal(batch * 2 * n * k) / np.sqrt(k)).astype(storage.numpy),
+        values(n, storage, 3),
+        output(batch * m * n, storage.numpy),
+    ]
+    if has_residual:
+        result = steps.apply("add", result, steps.load(4, storage, identity(shape)))
+        buffers.append(values(batch * m * n, storage, 4))
+    steps.store(result, 3, storage, identity(shape))
+    a, b = read(0, storage, identity((batch, m, k))), read(1, storage, identity((batch, 2 * n, k)))
+    return tuple(buffers), a, b, steps.expression()
+
+
 def product_case(
     name: str,
     family: str,
@@ -109,7 +133,8 @@ def product_case(
     left = left if problem.a_k_last else left.swapaxes(1, 2)
     right = right.swapaxes(1, 2) if problem.b_k_last else right
     expected: dict[int, np.ndarray] = {}
-    evaluate(epilogue, buffers, [multiplied(left, right)], expected)
+    sums = multiplied(left, right)
+    evaluate(epilogue, buffers, [sums[..., 0::2], sums[..., 1::2]] if problem.is_paired else [sums], expected)
     stores = {store.slot: store.storage for store in epilogue.stores}
     tolerances = {
         slot: derived(array, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot])

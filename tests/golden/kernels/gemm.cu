@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm.cuh>
 
-namespace gemm_78faaf06efc70235_ {
+namespace gemm_74bdc10e7bf2f074_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -15,6 +15,7 @@ struct Problem {
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kIsStraight = false;
+  static constexpr bool kIsPaired = false;
 };
 
 struct Schedule {
@@ -130,11 +131,11 @@ struct Epilogue {
 };
 
 
-}  // namespace gemm_78faaf06efc70235_
+}  // namespace gemm_74bdc10e7bf2f074_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_78faaf06efc70235_::Schedule>, gemm_78faaf06efc70235_::Schedule::kBlocks)
-gemm_78faaf06efc70235(const NAUTILUS_GRID_CONSTANT gemm_78faaf06efc70235_::Arguments arguments) {
-  using namespace gemm_78faaf06efc70235_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_74bdc10e7bf2f074_::Schedule>, gemm_74bdc10e7bf2f074_::Schedule::kBlocks)
+gemm_74bdc10e7bf2f074(const NAUTILUS_GRID_CONSTANT gemm_74bdc10e7bf2f074_::Arguments arguments) {
+  using namespace gemm_74bdc10e7bf2f074_;
   nautilus::kernels::gemm<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_78faaf06efc70235)
+NAUTILUS_EXPORT(gemm_74bdc10e7bf2f074)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_mma.cuh>
 
-namespace gemm_mma_4af1d64b2db25fbf_ {
+namespace gemm_mma_31e86fc6d570c15e_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -17,6 +17,7 @@ struct Problem {
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = false;
   static constexpr bool kBIsConstant = false;
+  static constexpr bool kIsPaired = false;
 };
 
 struct Schedule {
@@ -156,12 +157,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::kMmaThreads<Schedule>;
-}  // namespace gemm_mma_4af1d64b2db25fbf_
+}  // namespace gemm_mma_31e86fc6d570c15e_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_4af1d64b2db25fbf_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_mma_4af1d64b2db25fbf_::kThreads, gemm_mma_4af1d64b2db25fbf_::Schedule::kBlocks)
-gemm_mma_4af1d64b2db25fbf(const NAUTILUS_GRID_CONSTANT gemm_mma_4af1d64b2db25fbf_::Arguments arguments) {
-  using namespace gemm_mma_4af1d64b2db25fbf_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_31e86fc6d570c15e_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_mma_31e86fc6d570c15e_::kThreads, gemm_mma_31e86fc6d570c15e_::Schedule::kBlocks)
+gemm_mma_31e86fc6d570c15e(const NAUTILUS_GRID_CONSTANT gemm_mma_31e86fc6d570c15e_::Arguments arguments) {
+  using namespace gemm_mma_31e86fc6d570c15e_;
   nautilus::kernels::gemm_mma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_mma_4af1d64b2db25fbf)
+NAUTILUS_EXPORT(gemm_mma_31e86fc6d570c15e)

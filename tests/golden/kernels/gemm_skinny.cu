@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_skinny.cuh>
 
-namespace gemm_skinny_ff8e1911f064cf5b_ {
+namespace gemm_skinny_c4cad47458a0208c_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -16,6 +16,7 @@ struct Problem {
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
+  static constexpr bool kIsPaired = false;
 };
 
 struct Schedule {
@@ -157,12 +158,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::kSkinnyThreads<Schedule>;
-}  // namespace gemm_skinny_ff8e1911f064cf5b_
+}  // namespace gemm_skinny_c4cad47458a0208c_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_ff8e1911f064cf5b_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_ff8e1911f064cf5b_::kThreads, gemm_skinny_ff8e1911f064cf5b_::Schedule::kBlocks)
-gemm_skinny_ff8e1911f064cf5b(const NAUTILUS_GRID_CONSTANT gemm_skinny_ff8e1911f064cf5b_::Arguments arguments) {
-  using namespace gemm_skinny_ff8e1911f064cf5b_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_c4cad47458a0208c_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_c4cad47458a0208c_::kThreads, gemm_skinny_c4cad47458a0208c_::Schedule::kBlocks)
+gemm_skinny_c4cad47458a0208c(const NAUTILUS_GRID_CONSTANT gemm_skinny_c4cad47458a0208c_::Arguments arguments) {
+  using namespace gemm_skinny_c4cad47458a0208c_;
   nautilus::kernels::gemm_skinny<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_skinny_ff8e1911f064cf5b)
+NAUTILUS_EXPORT(gemm_skinny_c4cad47458a0208c)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_d0f32e3e181528a7_ {
+namespace gemm_wgmma_78a880bc6412c1f5_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -15,6 +15,7 @@ struct Problem {
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
+  static constexpr bool kIsPaired = false;
 };
 
 struct Schedule {
@@ -150,12 +151,12 @@ struct Epilogue {
 
 using Arguments = nautilus::MappedArguments<kernels::Warpgroups<Schedule>::kMaps, 6, 0>;
 constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_d0f32e3e181528a7_
+}  // namespace gemm_wgmma_78a880bc6412c1f5_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_d0f32e3e181528a7_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_d0f32e3e181528a7_::kThreads, gemm_wgmma_d0f32e3e181528a7_::Schedule::kResidents)
-gemm_wgmma_d0f32e3e181528a7(const NAUTILUS_GRID_CONSTANT gemm_wgmma_d0f32e3e181528a7_::Arguments arguments) {
-  using namespace gemm_wgmma_d0f32e3e181528a7_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_78a880bc6412c1f5_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_78a880bc6412c1f5_::kThreads, gemm_wgmma_78a880bc6412c1f5_::Schedule::kResidents)
+gemm_wgmma_78a880bc6412c1f5(const NAUTILUS_GRID_CONSTANT gemm_wgmma_78a880bc6412c1f5_::Arguments arguments) {
+  using namespace gemm_wgmma_78a880bc6412c1f5_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_d0f32e3e181528a7)
+NAUTILUS_EXPORT(gemm_wgmma_78a880bc6412c1f5)

@@ -1,14 +1,16 @@
 // Matrix products without tensor cores: batch × [m, k] × [k, n], any orientation of both operands.
 #pragma once
 
+#include <nautilus/kernels/pair_epilogue.cuh>
 #include <nautilus/kernels/product.cuh>
 
 namespace nautilus::kernels {
 
-// Results of one batch: EPILOGUE at (batch, m, n).
-template <class EpilogueType, class Index, class M, class N>
+// Results of one batch: EPILOGUE at (batch, m, n) of its result, of which each has one sum, or a pair of N.
+template <class EpilogueType, class Index, class M, class N, bool kIsPaired>
 struct MatrixSink {
-  using Epilogue = EpilogueType;
+  using Epilogue = typename Conditional<kIsPaired, PairEpilogue<EpilogueType>, EpilogueType>::Type;
+  static constexpr int kSums = kIsPaired ? 2 : 1;  // of a result
   struct Row {
     int m;
     bool is_inside;
@@ -25,11 +27,12 @@ struct MatrixSink {
   NAUTILUS_DEVICE bool has_column(const A &arguments, int n) const {
     return n < static_cast<int>(N::get(arguments));
   }
-  NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n); }
+  NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n / kSums); }
 };
 
 // FUNCTOR_A at (batch, m, k), or (batch, k, m) where Problem::kAKLast is false; FUNCTOR_B at (batch, n, k), or (batch, k, n) where
-// Problem::kBKLast is false; EPILOGUE at (batch, m, n), its parameter is the sum.
+// Problem::kBKLast is false; EPILOGUE at (batch, m, n), its parameter is the sum; with Problem::kIsPaired at (batch, m, n / 2), its parameters
+// are the sums of columns n and n + 1.
 template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class A>
 NAUTILUS_DEVICE void gemm(const A &arguments) {
   using Index = typename Problem::Index;
@@ -42,7 +45,7 @@ NAUTILUS_DEVICE void gemm(const A &arguments) {
       tile_index<Schedule>(device::block_index().x, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
   product<Schedule, typename Problem::Accumulate>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
-      MatrixSink<Epilogue, Index, M, N>{batch}, tile);
+      MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}, tile);
 }
 
 }  // namespace nautilus::kernels

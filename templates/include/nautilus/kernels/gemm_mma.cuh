@@ -20,7 +20,7 @@ NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
       tile_index<Schedule>(device::block_index().x / Schedule::kClusterK, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
   mma_product<Schedule, typename Problem::Multiply, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
-      MatrixSink<Epilogue, Index, M, N>{batch}, tile);
+      MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}, tile);
 }
 
 }  // namespace nautilus::kernels

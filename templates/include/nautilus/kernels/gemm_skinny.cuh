@@ -29,7 +29,7 @@ NAUTILUS_DEVICE void gemm_skinny(const A &arguments) {
   const int block = static_cast<int>(device::block_index().x) / Schedule::kClusterK;
   skinny_product<Schedule, typename SkinnySums<Problem, Schedule, Schedule::kTensorCores>::Type, Problem::kBIsConstant>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
-      MatrixSink<Epilogue, Index, M, N>{batch}, TileIndex{block % tiles_m, block / tiles_m}, static_cast<int>(N::get(arguments)));
+      MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}, TileIndex{block % tiles_m, block / tiles_m}, static_cast<int>(N::get(arguments)));
 }
 
 }  // namespace nautilus::kernels

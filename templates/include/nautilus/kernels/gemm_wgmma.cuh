@@ -19,7 +19,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
   wgmma_product<Schedule, T, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant, OperandA, OperandB>(
       arguments, TileWalk<Schedule>(static_cast<int>(Problem::Batch::get(arguments)), m, n), static_cast<int>(Problem::K::get(arguments)),
-      [](int batch) { return MatrixSink<Epilogue, Index, M, N>{batch}; });
+      [](int batch) { return MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}; });
 }
 
 }  // namespace nautilus::kernels

@@ -112,7 +112,7 @@ NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map,
   using Store = typename Epilogue::Store0;
   using Batch = typename BatchOf<typename Store::Map>::Type;
   constexpr int kItemBytes = static_cast<int>(sizeof(typename Store::Storage));
-  constexpr int kBoxColumns = kBoxRowBytes / kItemBytes, kSteps = kBoxColumns / 8;
+  constexpr int kBoxColumns = kBoxRowBytes / kItemBytes * Sink::kSums, kSteps = kBoxColumns / 8;  // of sums
   constexpr int kBoxes = kColumns / kBoxColumns;
   static_assert(kBoxes * kBoxColumns == kColumns && Epilogue::kStores == 1, "whole boxes of one tensor");
   const auto row_of = [&](int row) { return sink.row(arguments, first_row + row); };
@@ -137,7 +137,7 @@ NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map,
     NAUTILUS_UNROLL
     for (int step = 0; step < kSteps; ++step) {
       if (!has_column(column(box, step))) continue;
-      const int byte = (step * 8 + pair) * kItemBytes;
+      const int byte = (step * 8 + pair) / Sink::kSums * kItemBytes;
       NAUTILUS_UNROLL
       for (int half = 0; half < 2; ++half) {
         const int held = (box * kSteps + step) * 4 + 2 * half;
@@ -154,7 +154,7 @@ NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map,
     }
     int at[Batch::kRank];
     Batch::split(arguments, batch, at);
-    at[0] = first_column + box * kBoxColumns;
+    at[0] = (first_column + box * kBoxColumns) / Sink::kSums;
     at[1] = first_row;
     boxes.send(map, filled, at);
   }
