@@ -1,11 +1,12 @@
 """Compile, verify and time the benchmark models; a JSON line for each.
 
-Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [--packages] [--light] [--exports] [NAME.EXPORTER.TYPE ...]
+Usage: python -m tests.bench.zoo [--target sm_90a] [--out FILE] [--packages] [--light] [--exports]
+       [--keep FOLDER | --kept FOLDER] [NAME.EXPORTER.TYPE ...]
 
 A name may be a prefix: `resnet50` takes both exporters and both types. Without names: the models of MODELS at batch 1. `--packages` takes
 the models that `models/fetch.py` has fetched, `--light` onnx's nine light models, `--exports` the networks of
-`models/exports`. On the emulated target the latency is left out, since it
-would not be a speed.
+`models/exports`. On the emulated target the latency is left out, since it would not be a speed. `--keep FOLDER` leaves models and
+libraries in a folder and times nothing; `--kept FOLDER` times them later.
 """
 
 from __future__ import annotations
@@ -84,27 +85,51 @@ def exports() -> Iterator[Case]:
             yield Case(name=f"{name}.{graph.exporter}", source=graph.path, model=model)
 
 
-def measure(case: Case, target: str | None, folder: Path) -> dict[str, Any]:
+def measure(case: Case, options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Return the row of one model."""
-    path, model = case.source, case.model
-    if path.name.endswith(catalogue.SUFFIX):
-        path = folder / f"{case.name}.onnx"
+    kept = folder / f"{case.name}.json"
+    if options.kept:
+        row: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        return row | timed(case, folder)
+    row = compiled(case, options.target, folder)
+    if options.keep:
+        kept.write_text(json.dumps(row), encoding="utf-8")
+        return row
+    row |= timed(case, folder)
+    if model_path(case, folder) is not case.source:
+        model_path(case, folder).unlink()
+    library_path(case, folder).unlink()
+    return row
+
+
+def model_path(case: Case, folder: Path) -> Path:
+    """Return the ONNX file of a case: in FOLDER, where its weights were drawn."""
+    return folder / f"{case.name}.onnx" if case.source.name.endswith(catalogue.SUFFIX) else case.source
+
+
+def library_path(case: Case, folder: Path) -> Path:
+    """Return where the library of a case lies."""
+    return folder / f"lib{case.name}.so"
+
+
+def compiled(case: Case, target: str | None, folder: Path) -> dict[str, Any]:
+    """Compile and verify a model; return its row without times of runs."""
+    path, library, model = model_path(case, folder), library_path(case, folder), case.model
+    if path is not case.source:
         weightless.save(weightless.fill(case.source), path)
-    library = folder / f"lib{case.name}.so"
-    shapes = {key: tuple(dims) for key, dims in model.shapes.items()} if model else {}
-    bindings = model.bindings if model else {}
-    ranges = {key: (low, high) for key, (low, high) in model.ranges.items()} if model else {}
     row: dict[str, Any] = {"model": case.name}
     begin = time.perf_counter()
     result = driver.compile(
-        driver.CompileOptions(model=path, output=library, target=target, shapes=shapes, bindings=bindings, verify=False)
+        driver.CompileOptions(
+            model=path, output=library, target=target, shapes=shapes_of(model), bindings=model.bindings if model else {}, verify=False
+        )
     )
-    compiled = result.targets[0]
-    row |= {"target": compiled.target, "compile_s": round(time.perf_counter() - begin, 2)}
-    row |= {"kernels": compiled.kernels, "launches": compiled.launches, "arena_bytes": compiled.arena_bytes}
+    built = result.targets[0]
+    row |= {"target": built.target, "compile_s": round(time.perf_counter() - begin, 2)}
+    row |= {"kernels": built.kernels, "launches": built.launches, "arena_bytes": built.arena_bytes}
     row |= {"library_bytes_without_weights": result.library_bytes - result.weight_bytes, "weight_bytes": result.weight_bytes}
     begin = time.perf_counter()
-    report = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=ranges))
+    report = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=ranges_of(model)))
     row["verify_s"] = round(time.perf_counter() - begin, 2)
     row["outputs"] = {
         key: {
@@ -119,20 +144,34 @@ def measure(case: Case, target: str | None, folder: Path) -> dict[str, Any]:
         for key, c in report.comparisons.items()
     }
     row["match"] = all(c.is_match for c in report.comparisons.values())
-    with load(library) as loaded:
-        if not loaded.is_emulated:
-            with Session(loaded) as session:
-                session.feed(
-                    {key: drawn.array for key, drawn in draw(load_model(path, shapes=shapes, bindings=bindings).graph, 0, ranges).items()}
-                )
-                timing = session.time(samples=30, runs=20, warmup=20)
-                row["latency_us"] = round(timing.median_us, 2)
-                row["latency_p10_us"] = round(timing.percentile_us(10), 2)
-                row["latency_p90_us"] = round(timing.percentile_us(90), 2)
-    if path is not case.source:
-        path.unlink()
-    library.unlink()
     return row
+
+
+def timed(case: Case, folder: Path) -> dict[str, float]:
+    """Return the times of a compiled model's runs; none where it is emulated."""
+    path, model = model_path(case, folder), case.model
+    with load(library_path(case, folder)) as loaded:
+        if loaded.is_emulated:
+            return {}
+        with Session(loaded) as session:
+            graph = load_model(path, shapes=shapes_of(model), bindings=model.bindings if model else {}).graph
+            session.feed({key: drawn.array for key, drawn in draw(graph, 0, ranges_of(model)).items()})
+            timing = session.time(samples=30, runs=20, warmup=20)
+    return {
+        "latency_us": round(timing.median_us, 2),
+        "latency_p10_us": round(timing.percentile_us(10), 2),
+        "latency_p90_us": round(timing.percentile_us(90), 2),
+    }
+
+
+def shapes_of(model: catalogue.Model | None) -> dict[str, tuple[int, ...]]:
+    """Return the static shapes of a model's inputs, where its own are dynamic."""
+    return {key: tuple(dims) for key, dims in model.shapes.items()} if model else {}
+
+
+def ranges_of(model: catalogue.Model | None) -> dict[str, tuple[float, float]]:
+    """Return the lowest and highest values of a model's inputs."""
+    return {key: (low, high) for key, (low, high) in model.ranges.items()} if model else {}
 
 
 def chosen(options: argparse.Namespace) -> Iterator[Case]:
@@ -156,15 +195,19 @@ def main() -> int:
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--light", action="store_true")
     parser.add_argument("--exports", action="store_true")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER")
     options = parser.parse_args()
     found = device.driver()
     print(f"# driver {found.version}, {', '.join(d.name for d in found.devices) or found.problem}", flush=True)
     failed = False
     lines = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or options.kept or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         for case in chosen(options):
             try:
-                row = measure(case, options.target, Path(folder))
+                row = measure(case, options, folder)
             except NautilusError as error:
                 row = {"model": case.name, "match": False, "error": str(error)}
             except Exception:
