@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,9 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ir.undecided import UndecidedError
+from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
+from nautilus_cli.ops.element_limits import ElementLimits
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.given_numbers import GivenNumbers
 from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, depends_on_values, shortened
@@ -61,6 +63,7 @@ class GraphBuilder:
         requirements: what a run makes sure of.
         conditions: bool scalars that have to be true in a run.
         places: where elements of tensors are not zero, by tensor (`ops/places.py`).
+        bounds: what the user says of counts.
     """
 
     def __init__(
@@ -88,9 +91,11 @@ class GraphBuilder:
         self._inputs: list[tuple[str, Value]] = []
         self._sources = sources
         self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
+        self._limits = ElementLimits(lambda name: self.source(name).type.dtype)
         self.requirements: list[Requirement] = []
         self.conditions: list[Value] = []
         self.places: dict[Value, Value] = {}
+        self.bounds = CountBounds()
         self._given: GivenNumbers | None = None
         self._counts: list[tuple[str, Value]] = []
         self._around: GraphBuilder | None = None  # of the graph around one that a node is to hold
@@ -123,12 +128,16 @@ class GraphBuilder:
 
     def count(self, name: str, bound: int) -> int:
         """Return a size from 0 to BOUND that a kernel will give; `holds` says in which value. NAME is made one of its own."""
-        own = next(one for one in (name, *(f"{name}'{number}" for number in range(2, len(self._names) + 3))) if one not in self._names)
+        own = self.own_name(name)
         size = count(own, bound)
         if is_symbolic(size):
             self._names.add(own)
             self._counts.append((own, Value(TensorType(I64, ()))))
         return size
+
+    def own_name(self, name: str) -> str:
+        """Return what the next count called NAME will be called: that, or with a number behind it where there is one already."""
+        return next(one for one in (name, *(f"{name}'{number}" for number in range(2, len(self._names) + 3))) if one not in self._names)
 
     def holds(self, size: int, value: Value) -> None:
         """Say that VALUE, an int64 scalar that a node computes, is what `count` returned as SIZE; a number needs none."""
@@ -173,12 +182,15 @@ class GraphBuilder:
         constants = self._fold(operator, attrs, inputs, types)
         found = None
         if constants is None:
+            self._require(self._limits.of(value for index, value in enumerate(inputs) if self._is_read(op, index, value)))
             found = self._contents(operator, attrs, seen, types)
             if found is not None and not self._is_computed(inputs) and not any(map(is_float, (v for a in found for v in a.reshape(-1)))):
-                return tuple(
+                values = tuple(
                     None if tensor is False else self.known(type_, array, tensor or None)  # type: ignore[arg-type]
                     for tensor, type_, array in zip(outputs, types, found, strict=True)
                 )
+                self._keep_limits(operator, attrs, inputs, types, found, values)
+                return values
         results = tuple(
             None if tensor is False else Value(type_, tensor=tensor or None, constant=None if constants is None else constants[number])  # type: ignore[arg-type]
             for number, (tensor, type_) in enumerate(zip(outputs, types, strict=True))
@@ -186,10 +198,13 @@ class GraphBuilder:
         if constants is None:
             self.nodes.append(Node(op, self._operands(op, inputs), results, attrs, self.origin))
             self._read |= {value: array for value, array in zip(results, found or (), strict=False) if value is not None}
+            if found is not None:
+                self._keep_limits(operator, attrs, inputs, types, found, results)
         return results
 
     def sizes_in(self, value: Value) -> np.ndarray | None:
         """Return the contents of a value as integers and expressions, where they are known as such; None where they are data."""
+        self._require(self._limits.of([value]))
         seen = self._seen(value)
         return None if seen is None else seen.contents
 
@@ -210,7 +225,7 @@ class GraphBuilder:
                 if self._given is None or not self._given.learn(inputs[error.index], error.inputs or (), operator.name):
                     raise
             except RangeError as error:
-                if self._given is None or not self._given.cut(error.ranges):
+                if self._given is None or not self._given.cut(error.ranges, is_default=error.is_default):
                     raise
         raise ModelError("asks too much of numbers that kernels give", where=self.place(operator.name))
 
@@ -279,6 +294,30 @@ class GraphBuilder:
         """Return the results where they are expressions of dimensions."""
         with ErrorPlace(self.place(operator.name)):
             return contents(operator, attrs, inputs, types)
+
+    def _require(self, found: Iterable[Requirement]) -> None:
+        """Let the run make sure of what is not among the requirements yet."""
+        known = set(self.requirements)
+        self.requirements += [one for one in found if one not in known]
+
+    def _is_read(self, op: str, index: int, value: Value | None) -> bool:
+        """Whether an operator's rules take the contents of an operand that is data as well."""
+        seen = self._seen(value)
+        return seen is not None and (index in READERS.get(op, ()) or (value is not seen and seen.constant is not None))
+
+    def _keep_limits(
+        self,
+        operator: Operator,
+        attrs: object,
+        inputs: tuple[Value | None, ...],
+        types: tuple[TensorType, ...],
+        found: tuple[np.ndarray, ...],
+        results: tuple[Value | None, ...],
+    ) -> None:
+        """Keep what must hold for FOUND, the contents of RESULTS, to be what a kernel computes."""
+        seen = tuple(map(self._seen, inputs))
+        place = self.place(operator.name)
+        self._limits.keep(inputs, seen, results, found, types, lambda v: self._contents(operator, attrs, v, types), place)
 
     def operator(self, op: str) -> Operator:
         """Return the operator of this name."""
@@ -389,8 +428,9 @@ class GraphBuilder:
     def apart(self) -> GraphBuilder:
         """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here."""
         inner = GraphBuilder(known=self._known, origin=self.origin, fold_bytes=self._fold_bytes, sources={**self._sources, **self.inputs()})
-        inner._fold_work, inner.most_bytes = self._fold_work, self.most_bytes
+        inner._fold_work, inner.most_bytes, inner.bounds = self._fold_work, self.most_bytes, self.bounds
         inner._read, inner.requirements, inner._names, inner._around = self._read, self.requirements, self._names, self
+        inner._limits = self._limits
         return inner
 
     def take(self, inner: GraphBuilder) -> None:
@@ -405,7 +445,12 @@ class GraphBuilder:
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""
         return Graph(
-            tuple(self._inputs), tuple(outputs), tuple(self.nodes), counts=tuple(self._counts), requirements=tuple(self.requirements)
+            tuple(self._inputs),
+            tuple(outputs),
+            tuple(self.nodes),
+            counts=tuple(self._counts),
+            requirements=tuple(self.requirements),
+            limits=tuple(self.bounds.limits),
         )
 
 

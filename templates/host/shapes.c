@@ -46,6 +46,7 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   shapes->sizes = calloc(payload->size_count + 1, sizeof *shapes->sizes);
   shapes->given = calloc(payload->symbol_count + 1, sizeof *shapes->given);
   shapes->exact = calloc(payload->size_count + 1, sizeof *shapes->exact);
+  shapes->is_cut = calloc(payload->size_count + 1, sizeof *shapes->is_cut);
   shapes->dims = calloc(payload->dim_count + 1, sizeof *shapes->dims);
   shapes->port_bytes = calloc(model->port_count + 1, sizeof *shapes->port_bytes);
   shapes->rows = calloc(model->launch_count + 1, sizeof *shapes->rows);
@@ -53,7 +54,8 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   shapes->grids = calloc(model->launch_count + 1, sizeof *shapes->grids);
   shapes->word_values = calloc(payload->word_count + 1, sizeof *shapes->word_values);
   if (shapes->symbols == NULL || shapes->sizes == NULL || shapes->dims == NULL || shapes->port_bytes == NULL || shapes->grids == NULL ||
-      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL || shapes->given == NULL || shapes->exact == NULL)
+      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL || shapes->given == NULL || shapes->exact == NULL ||
+      shapes->is_cut == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
   return begin(model, shapes);
 }
@@ -63,6 +65,7 @@ void shapes_destroy(struct shapes *shapes) {
   free(shapes->sizes);
   free(shapes->given);
   free(shapes->exact);
+  free(shapes->is_cut);
   free(shapes->dims);
   free(shapes->port_bytes);
   free(shapes->rows);
@@ -207,12 +210,15 @@ static int64_t evaluate_float(const struct payload *payload, const struct payloa
 }
 
 /* Works out all rows from the symbols. What is too large to work out is the nearest integer there is; returns the first such row, or one
- * that divides by nothing, or whose float is no number: the number of rows where there is none. */
-static size_t evaluate(const nautilus_model *model, const int64_t *symbols, const void *const *values, int64_t *value) {
+ * that divides by nothing, or whose float is no number: the number of rows where there is none. IS_CUT, where it is there, tells the rows
+ * that are such or are worked out from one. */
+static size_t evaluate(const nautilus_model *model, const int64_t *symbols, const void *const *values, int64_t *value, uint8_t *is_cut) {
   const struct payload *payload = &model->payload;
   size_t first = payload->size_count;
   for (size_t i = 0; i < payload->size_count; i++) {
     const struct payload_size *size = &payload->sizes[i];
+    if (is_cut)
+      is_cut[i] = 0;
     if (size->operation == SIZE_CONSTANT || size->operation == SIZE_SYMBOL) {
       value[i] = size->operation == SIZE_CONSTANT ? size->right : symbols[size->left];
       continue;
@@ -255,6 +261,10 @@ static size_t evaluate(const nautilus_model *model, const int64_t *symbols, cons
     }
     if (overflows && first == payload->size_count)
       first = i;
+    if (is_cut && size->operation == SIZE_MAXIMUM)
+      is_cut[i] = left >= right ? is_cut[size->left] : is_cut[size->right];
+    else if (is_cut && size->operation != SIZE_IS_ZERO && size->operation != SIZE_IS_POSITIVE)
+      is_cut[i] = overflows || is_cut[size->left] || is_cut[size->right];
   }
   return first;
 }
@@ -292,14 +302,24 @@ static void tell_elements(const nautilus_model *model, const struct shapes *shap
   free(is_used);
 }
 
-/* Every row of which the model says a range lies in it. */
-static nautilus_status check_rows(const nautilus_model *model, const struct shapes *shapes) {
+/* Refuses what row ROW cannot be worked out for. */
+static nautilus_status no_number(const nautilus_model *model, const struct shapes *shapes, size_t row) {
+  char elements[512];
+  tell_elements(model, shapes, row, elements, sizeof elements);
+  if (elements[0] == '\0')
+    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
+  return error_set(NAUTILUS_INVALID_ARGUMENT, "a number that follows from values of inputs is too large, or none%s", elements);
+}
+
+/* Every row of which the model says a range lies in it. Where an element stands for another one, what it gives itself must. */
+static nautilus_status check_rows(const nautilus_model *model, const struct shapes *shapes, const int64_t *values) {
   const struct payload *payload = &model->payload;
   for (size_t i = 0; i < payload->check_count; i++) {
     const struct payload_check *check = &payload->checks[i];
-    long long value = (long long)shapes->sizes[check->value], low = (long long)shapes->sizes[check->low],
-              high = (long long)shapes->sizes[check->high];
+    long long value = (long long)values[check->value], low = (long long)values[check->low], high = (long long)values[check->high];
     char elements[512], range[64];
+    if (shapes->is_cut[check->value])
+      return no_number(model, shapes, check->value);
     if (value >= low && value <= high)
       continue;
     tell_elements(model, shapes, check->value, elements, sizeof elements);
@@ -314,28 +334,18 @@ static nautilus_status check_rows(const nautilus_model *model, const struct shap
 
 /* Where an element stands for the nearest value that the library was compiled for, what is launched must be what the element itself makes of
  * it: a limit far behind the end of a dimension is cut to that all the same, but the remainder of a large number is not that of another. */
-static nautilus_status check_nearest(const nautilus_model *model, const void *const *values, struct shapes *shapes) {
+static nautilus_status check_nearest(const nautilus_model *model, const struct shapes *shapes) {
   const struct payload *payload = &model->payload;
   char elements[512];
-  evaluate(model, shapes->given, values, shapes->exact);
   for (size_t i = 0; i < payload->patch_count; i++) {
     size_t row = payload->patches[i].size;
-    if (payload->patches[i].kind == PATCH_COUNT || shapes->sizes[row] == shapes->exact[row])
+    if (payload->patches[i].kind == PATCH_COUNT || payload->patches[i].kind == PATCH_LIMIT || shapes->sizes[row] == shapes->exact[row])
       continue;
     tell_elements(model, shapes, row, elements, sizeof elements);
     return error_set(NAUTILUS_INVALID_ARGUMENT, "a number that follows from values of inputs: %lld; the library computes with values of %d to "
                                                 "%d%s", (long long)shapes->exact[row], INT_MIN, INT_MAX, elements);
   }
   return NAUTILUS_OK;
-}
-
-/* Refuses what row ROW cannot be worked out for. */
-static nautilus_status no_number(const nautilus_model *model, const struct shapes *shapes, size_t row) {
-  char elements[512];
-  tell_elements(model, shapes, row, elements, sizeof elements);
-  if (elements[0] == '\0')
-    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is no number");
-  return error_set(NAUTILUS_INVALID_ARGUMENT, "a number that follows from values of inputs is too large, or none%s", elements);
 }
 
 /* Chooses what is launched: the first alternative whose condition holds, else the launch itself. */
@@ -376,7 +386,7 @@ static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
 /* Puts a value in its place; values of other variants have none. */
 static nautilus_status apply(const nautilus_model *model, const struct payload_patch *patch, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
-  if (patch->kind == PATCH_COUNT) /* which the end of the run tells */
+  if (patch->kind == PATCH_COUNT || patch->kind == PATCH_LIMIT) /* which the end of the run tells */
     return NAUTILUS_OK;
   int64_t value = shapes->sizes[patch->size];
   size_t row = (size_t)patch->target - model->place.variant->launch_first;
@@ -456,7 +466,7 @@ static nautilus_status begin(const nautilus_model *model, struct shapes *shapes)
   const struct payload *payload = &model->payload;
   for (size_t i = 0; i < payload->symbol_count; i++)
     shapes->symbols[i] = payload->symbols[i].low;
-  evaluate(model, shapes->symbols, NULL, shapes->sizes);
+  evaluate(model, shapes->symbols, NULL, shapes->sizes, NULL);
   if (!shapes_read_values(model)) {
     shapes->is_set = 1;
     return apply_all(model, shapes);
@@ -485,12 +495,14 @@ static nautilus_status work_out(const nautilus_model *model, const int64_t *cons
   TRY(bind_symbols(model, inputs, shapes, source));
   memcpy(shapes->given, shapes->symbols, payload->symbol_count * sizeof *shapes->given);
   TRY(bind_elements(model, values, shapes, &are_exact));
-  size_t row = evaluate(model, shapes->symbols, values, shapes->sizes);
-  TRY(check_rows(model, shapes));
+  size_t row = evaluate(model, shapes->symbols, values, shapes->sizes, shapes->is_cut);
+  if (!are_exact)
+    evaluate(model, shapes->given, values, shapes->exact, shapes->is_cut);
+  TRY(check_rows(model, shapes, are_exact ? shapes->sizes : shapes->exact));
   if (row < payload->size_count)
     return no_number(model, shapes, row);
   if (!are_exact)
-    TRY(check_nearest(model, values, shapes));
+    TRY(check_nearest(model, shapes));
   TRY(apply_all(model, shapes));
   TRY(check_shared(model, shapes));
   shapes->is_set = 1;
@@ -507,7 +519,7 @@ nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *
   nautilus_status status = bind_symbols(model, inputs, scratch, source);
   free(source);
   TRY(status);
-  evaluate(model, scratch->symbols, NULL, scratch->sizes);
+  evaluate(model, scratch->symbols, NULL, scratch->sizes, NULL);
   begin_inputs(model, scratch);
   return check_inputs(model, inputs, scratch);
 }

@@ -11,6 +11,7 @@ struct shapes {
   int64_t *sizes;        /* value of each row */
   int64_t *given;        /* symbols as inputs give them, where an element's nearest value stands in SYMBOLS for one beyond its range */
   int64_t *exact;        /* value of each row for those */
+  uint8_t *is_cut;       /* one a row: whether it is beyond what 64 bits hold, or follows from such a row */
   int64_t *dims;         /* of all ports, laid out as those of the payload */
   size_t *port_bytes;    /* one a port */
   uint32_t *rows;        /* one a launch of the variant: what is launched, itself or an alternative */

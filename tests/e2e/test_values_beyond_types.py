@@ -1,0 +1,91 @@
+"""Values of inputs from which a model works out sizes, where a type holds less than that: wrong sizes are no result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nautilus_cli
+from nautilus_cli.errors import UsageError
+from tests.e2e.test_open_edges import POISONED, compiled
+
+HIGHEST, LOWEST = 2**63 - 1, -(2**63)
+
+# What is worked out of `a`, an int64, and gives where a slice of ten elements ends; with the same in numpy, which wraps around.
+GRAPHS = {
+    "cast": ("b = Cast <to = 6> (a) end = Cast <to = 7> (b)", lambda a: a.astype(np.int32).astype(np.int64)),
+    "negative": ("end = Neg (a)", lambda a: -a),
+    "sum": ("k = Constant <value = int64[1] {5}> () end = Add (a, k)", lambda a: a + 5),
+    "product": ("k = Constant <value = int64[1] {3}> () end = Mul (a, k)", lambda a: a * 3),
+    "greatest": (
+        "k = Constant <value = int64[1] {-1099511627776}> () m = Max (a, k) end = Sub (m, k)",
+        lambda a: np.maximum(a, -(2**40)) + 2**40,
+    ),
+    "choice": (
+        """k = Constant <value = int64[1] {1099511627776}> () three = Constant <value = int64[1] {3}> ()
+           far = Greater (a, k) end = Where (far, three, a)""",
+        lambda a: np.where(a > 2**40, 3, a),
+    ),
+    "remainder": ("k = Constant <value = int64[1] {8589934592}> () end = Mod (a, k)", lambda a: a % 2**33),
+}
+VALUES = (4, -3, 0, 2**31 + 5, -(2**31) - 5, 2**32 + 3, 2**41, -(2**50), HIGHEST, HIGHEST - 2, LOWEST, LOWEST + 3)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_size_is_what_the_type_makes_of_it_or_an_error(name: str, tmp_path: Path) -> None:
+    lines, in_numpy = GRAPHS[name]
+    path = compiled(
+        f"g (float[10] x, int64[1] a) => (float[n] y) {{ zero = Constant <value = int64[1] {{0}}> () {lines} y = Slice (x, zero, end) }}",
+        tmp_path,
+    )
+    x = np.arange(10, dtype=np.float32)
+    refused = []
+    with nautilus_cli.load(path, emulator=POISONED) as library:
+        for value in VALUES:
+            a = np.array([value])
+            with np.errstate(over="ignore"):
+                (end,) = in_numpy(a)
+            try:
+                found = library(x=x, a=a)["y"]
+            except UsageError as error:
+                refused.append((value, f"input 'a' holds {value} in element 0" in str(error)))
+            else:
+                np.testing.assert_array_equal(found, x[:end], err_msg=str(value))
+    assert all(names_it for _, names_it in refused)
+    assert not {4, -3, 0} & {value for value, _ in refused}
+
+
+def test_a_difference_of_bytes_wraps_around(tmp_path: Path) -> None:
+    text = """g (float[300] x, uint8[1] a, uint8[1] b) => (float[n] y) {
+      zero = Constant <value = int64[1] {0}> ()
+      rest = Sub (a, b)
+      end = Cast <to = 7> (rest)
+      y = Slice (x, zero, end)
+    }"""
+    x = np.arange(300, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+        for a, b in ((200, 3), (3, 3)):
+            np.testing.assert_array_equal(library(x=x, a=np.uint8([a]), b=np.uint8([b]))["y"], x[: a - b])
+        with pytest.raises(UsageError, match="a number of type u8: -1, where 0 to 255 are right"):
+            library(x=x, a=np.uint8([2]), b=np.uint8([3]))
+
+
+def test_values_that_are_data_too_wrap_around(tmp_path: Path) -> None:
+    """Nothing is asked of a number that decides no size, though its inputs decide others."""
+    text = """g (float[10] x, int32[1] a) => (float[n] y, int32[1] hashed) {
+      zero = Constant <value = int64[1] {0}> ()
+      factor = Constant <value = int32[1] {1000003}> ()
+      hashed = Mul (a, factor)
+      end = Cast <to = 7> (a)
+      y = Slice (x, zero, end)
+    }"""
+    x = np.arange(10, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+        for value in (3, 2**31 - 1, -5):
+            a = np.array([value], np.int32)
+            found = library(x=x, a=a)
+            with np.errstate(over="ignore"):
+                np.testing.assert_array_equal(found["hashed"], a * np.int32(1000003))
+            np.testing.assert_array_equal(found["y"], x[:value])
