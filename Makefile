@@ -20,7 +20,7 @@ help:
 	@echo "make lint         style, types, import rules"
 	@echo "make unit         the tests without the lint; ARGS= are pytest's"
 	@echo "make conformance  the cases of onnx.backend.test, counted by suite and by operator; ARGS= are those of tests.conformance"
-	@echo "make open-sizes   packages' models with open dimensions, one library each, at five sizes; ARGS= are those of tests.bench.open_sizes"
+	@echo "make open-sizes   models with open dimensions, one library each, at five sizes; ARGS= are those of tests.bench.open_sizes"
 	@echo "make gpu-test     the tests that need a GPU"
 
 .venv/.installed: pyproject.toml

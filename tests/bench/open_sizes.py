@@ -1,9 +1,11 @@
-"""One library for many sizes: packages' models with open dimensions, each compiled once and held against onnxruntime at five sizes.
+"""One library for many sizes: models with open dimensions, each compiled once and held against onnxruntime at five sizes.
 
 The sizes are the smallest, the largest, those that kernels were chosen for, and two that share few divisors with anything. A JSON line for
 each size, then a table.
 
-Usage: python -m tests.bench.open_sizes [--target emulated] [--out FILE] [NAME ...]     fetched models only: python models/fetch.py --all
+Without names: packages' models that are fetched (python models/fetch.py --all), and the committed fp32 graphs.
+
+Usage: python -m tests.bench.open_sizes [--target emulated] [--out FILE] [NAME ...]     minilm, or vit_any_size.torchscript.fp16
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from models import catalogue, fetch
+from models import catalogue, fetch, weightless
 from nautilus_cli import driver, load
 from nautilus_cli.cli.options import dimension
 from nautilus_cli.driver.origin import open_shapes
@@ -28,6 +31,44 @@ from nautilus_cli.ir.dims import Symbol
 from nautilus_cli.ir.ranges import DimRange, Size
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A model in one form.
+
+    Attributes:
+        name: of the model, and the form of a committed graph.
+        model: what the catalogue says of it.
+        source: an ONNX file, or a graph without its weights.
+        is_default: whether it is compared without being named.
+    """
+
+    name: str
+    model: catalogue.Model
+    source: Path
+    is_default: bool = True
+
+    def file(self, folder: Path) -> Path:
+        """Return an ONNX file; one made from a graph without weights lies in FOLDER."""
+        if not self.source.name.endswith(catalogue.SUFFIX):
+            return self.source
+        path = folder / f"{self.name}.onnx"
+        weightless.save(weightless.fill(self.source), path)
+        return path
+
+
+def cases() -> Iterator[Case]:
+    """Yield what there is: fetched models, and committed graphs with open dimensions."""
+    for name, model in catalogue.catalogue().items():
+        if not model.open:
+            continue
+        if model.is_fetched and (path := fetch.kept(name)) is not None:
+            yield Case(name=name, model=model, source=path)
+        for graph in model.graphs:
+            if graph.batch == 0:
+                form = f"{name}.{graph.exporter}.{graph.dtype}"
+                yield Case(name=form, model=model, source=graph.path, is_default=graph.dtype == "fp32")
 
 
 def ranges(model: catalogue.Model) -> dict[str, tuple[Size, ...]]:
@@ -67,10 +108,10 @@ def sampled(library: Path, given: Mapping[str, tuple[Size, ...]]) -> Iterator[tu
         yield what, {name: bind(shape, sizes) for name, shape in shapes.items()}
 
 
-def rows(model: catalogue.Model, target: str, folder: Path) -> Iterator[dict[str, Any]]:
+def rows(case: Case, target: str, folder: Path) -> Iterator[dict[str, Any]]:
     """Compile a model once, and yield what is found at each size."""
-    path, library, given = fetch.kept(model.name), folder / f"lib{model.name}.so", ranges(model)
-    assert path is not None
+    model, library = case.model, folder / f"lib{case.name}.so"
+    path, given = case.file(folder), ranges(model)
     begin = time.perf_counter()
     options = driver.CompileOptions(model=path, output=library, target=target, shapes=given, bindings=model.bindings, verify=False)
     compiled = driver.compile(options)
@@ -79,7 +120,7 @@ def rows(model: catalogue.Model, target: str, folder: Path) -> Iterator[dict[str
     for what, shapes in sampled(library, given):
         found = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=values, shapes=shapes)).comparisons
         yield {
-            "model": model.name,
+            "model": case.name,
             "sizes": what,
             "shapes": {name: list(shape) for name, shape in shapes.items() if name in given},
             "max_abs": max(c.max_abs for c in found.values()),
@@ -97,10 +138,10 @@ def main() -> int:
     parser.add_argument("--target", default="emulated")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    known = {name: model for name, model in catalogue.catalogue().items() if model.open and fetch.kept(name) is not None}
+    known = {case.name: case for case in cases()}
     found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.names or known:
+        for name in options.names or [name for name, case in known.items() if case.is_default]:
             try:
                 for row in rows(known[name], options.target, Path(folder)):
                     found.append(row)
