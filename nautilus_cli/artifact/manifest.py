@@ -191,6 +191,7 @@ def build(
         "bindings": dict(bindings),
         "fp32_mode": fp32_mode,
         "counts": [{"name": s.name, "most": _plain(s.source.bound)} for s in known if isinstance(s.source, Count)],
+        "limits": [{"name": name, "word": word, "most": most} for name, word, most in plan.limits],
         "dimensions": [{"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in known if s.source is None],
         "values": _values(plan),
         "inputs": [_port(p) for p in plan.inputs],

@@ -27,7 +27,7 @@ from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Lau
 from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Refuse, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 8
+PAYLOAD_VERSION = 9
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
@@ -345,6 +345,8 @@ def _tables(
         tables.add_port(port, 0)
     for check in first.checks:
         tables.sizes.check(check.text, check.value, check.low, check.high)
+    for name, word, most in first.limits:
+        tables.sizes.patches.append((Patched.LIMIT, tables.strings.add(name), most, word))
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
     places = tuple(tables.strings.add(text) for text in texts)
@@ -366,6 +368,8 @@ def _check_alike(variants: Sequence[Variant]) -> None:
     for variant in variants[1:]:
         if (variant.plan.inputs, variant.plan.outputs) != (first.inputs, first.outputs):
             raise InternalError("the targets of one library differ in their inputs or outputs", where=variant.target.name)
+        if variant.plan.limits != first.limits:
+            raise InternalError("the targets of one library differ in what they count", where=variant.target.name)
         if variant.plan.weights is not first.weights and weights_digest(variant.plan) != weights_digest(first):
             raise InternalError("the targets of one library differ in their weights", where=variant.target.name)
 

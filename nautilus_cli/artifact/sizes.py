@@ -79,7 +79,8 @@ class Source(IntEnum):
 class Patched(IntEnum):
     """What a row gives: a dimension or the bytes of a port, a launch's grid, a word, the bytes of a variant's arena, a number of a map.
 
-    COUNT has no row: a dimension of a port that a kernel gives, and the int64 word of the arena that holds it in the end.
+    COUNT has no row: a dimension of a port that a kernel gives, and the int64 word of the arena that holds it in the end. LIMIT has none
+    either: the name of such a number, its greatest value, and its word.
     """
 
     DIMENSION = 0
@@ -89,6 +90,7 @@ class Patched(IntEnum):
     ARENA = 4
     COUNT = 5
     MAP = 6
+    LIMIT = 7
 
 
 class SizeTable:

@@ -20,7 +20,7 @@ from nautilus_cli.frontend.element_values import is_candidate
 from nautilus_cli.frontend.entities import Entity, Text
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
-from nautilus_cli.frontend.inputs import Inputs, declared_type
+from nautilus_cli.frontend.inputs import Inputs, declared_type, require_known
 from nautilus_cli.frontend.names import domain_name, is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name, text_outputs
@@ -78,7 +78,7 @@ def import_graph(
     importer = Importer(model, external, size_bytes)
     graph = importer.run(model.graph, inputs, weights)
     if notes is not None:
-        notes += importer.notes
+        notes += [*importer.notes, *dict.fromkeys(importer.builder.bounds.notes)]
     return graph
 
 
@@ -108,6 +108,7 @@ class Importer:
     def run(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Graph:
         """Import the main graph."""
         scope = self._body_of(graph, inputs, weights)
+        require_known(inputs.bounds, self._builder.bounds.names, inputs)
         outputs = self._guarded(checked_outputs(graph, scope), inputs)
         result = replace(with_stored_sizes(prune(self._builder.graph(outputs))), texts=inputs.texts | text_outputs(graph, scope))
         for node in all_nodes(result):
@@ -120,6 +121,7 @@ class Importer:
 
     def _body_of(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Scope:
         """Import the nodes of the main graph; return the scope that their results are in."""
+        self._builder.bounds.given = inputs.bounds
         scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph, weights))
         for name, array in inputs.constants.items():
             scope.values[name] = self._builder.constant(array, name)

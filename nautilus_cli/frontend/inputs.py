@@ -15,6 +15,7 @@ from nautilus_cli.frontend.ranges import bound_shape
 from nautilus_cli.frontend.tensors import element_type
 from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.ir.types import U32, UCS4, DType, Sym, TensorType
 from nautilus_cli.numerics.strings import DEFAULT_WIDTH
@@ -51,6 +52,7 @@ class Inputs:
         known: what is known of run-time inputs, as arrays of integers and expressions; the library checks the integers.
         elements: symbols for the elements of run-time inputs that rules compute with; the host reads those.
         ranges: what the user says of elements, by `INPUT[NUMBER]`.
+        bounds: what the user says of numbers that kernels give, by their names.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
         lets_numbers_decide: whether numbers that kernels compute may decide shapes.
     """
@@ -60,6 +62,7 @@ class Inputs:
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
     elements: Mapping[str, np.ndarray] = field(default_factory=dict)
     ranges: Mapping[str, DimRange] = field(default_factory=dict)
+    bounds: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     lets_numbers_decide: bool = False
@@ -83,8 +86,10 @@ def resolve_inputs(
     declared = {v.name: declared_type(v) for v in graph.input if v.name not in initial}
     _check_given(graph, declared, initial, shapes, bindings)
     ranges = _of_elements(declared, dims)
-    dims = {name: given for name, given in dims.items() if name not in ranges}
-    sizes = _named_sizes(declared, dims)
+    named = _names(declared)
+    bounds = {name: _bound(name, given, named) for name, given in dims.items() if name not in ranges and name not in named}
+    dims = {name: given for name, given in dims.items() if name in named}
+    sizes = _named_sizes(dims)
     bound = {name: _with_shape(declared[name], bound_shape(name, shape, declared[name].dims), sizes) for name, shape in shapes.items()}
     types: dict[str, TensorType] = {}
     constants: dict[str, np.ndarray] = {}
@@ -113,7 +118,7 @@ def resolve_inputs(
     if bound_text is not None:
         raise UsageError("an input of strings cannot be bound", where=f"--bind {quoted(bound_text)}", hint="Pass it at run time.")
     numbers = {name: replace(type_, dtype=U32) if name in texts else type_ for name, type_ in types.items()}
-    return Inputs(numbers, constants, ranges=ranges, notes=tuple(notes), texts=texts & types.keys())
+    return Inputs(numbers, constants, ranges=ranges, bounds=bounds, notes=tuple(notes), texts=texts & types.keys())
 
 
 DEFAULT_RANGES = {"batch": DimRange(1, 64), "other": DimRange(1, 512)}
@@ -141,7 +146,7 @@ def _with_default_ranges(
 
 def _of_elements(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[str, DimRange]:
     """Return the ranges that the user gives of elements of integer inputs, rather than of dimensions."""
-    named = {dim.name for input_ in declared.values() for dim in input_.dims or () if isinstance(dim, Sym)}
+    named = _names(declared)
     found = {}
     for text, given in dims.items():
         name, _, number = text.removesuffix("]").rpartition("[")
@@ -151,16 +156,50 @@ def _of_elements(declared: Mapping[str, Declared], dims: Mapping[str, DimRange])
     return found
 
 
-def _named_sizes(declared: Mapping[str, Declared], dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:
-    """Return the ranges that the user gives by a dimension's name.
+def _names(declared: Mapping[str, Declared]) -> frozenset[str]:
+    """Return the names of the inputs' dimensions."""
+    return frozenset(dim.name for input_ in declared.values() for dim in input_.dims or () if isinstance(dim, Sym))
+
+
+def _bound(name: str, given: DimRange, dims: frozenset[str]) -> int:
+    """Return the greatest value of a number that a kernel gives, if it is one; `require_known` tells later.
 
     Raises:
-        UsageError: no input has a dimension of this name.
+        UsageError: the range is not one of such a number.
     """
-    known = {dim.name for input_ in declared.values() for dim in input_.dims or () if isinstance(dim, Sym)}
-    for name in dims:
+    if given.low != 0 or given.divisor != 1 or given.points:
+        raise UsageError(
+            f"no input has a dimension of this name, and a number that a kernel gives is any from 0 on, not {given}",
+            where=f"--dim {quoted(name)}",
+            hint=nearest(name, dims) or f"Write {name}=0..{given.high} for such a number.",
+        )
+    return given.high
+
+
+def require_known(bounds: Mapping[str, int], names: Iterable[str], inputs: Inputs) -> None:
+    """Refuse bounds of what is neither an input's dimension nor a number that a kernel gives.
+
+    Args:
+        bounds: by name.
+        names: of the numbers that kernels give.
+        inputs: of the model.
+
+    Raises:
+        UsageError: there is one.
+    """
+    dims = {symbol.name for type_ in inputs.types.values() for dim in type_.static for symbol in symbols(dim)}
+    known = frozenset(names)
+    for name in bounds:
         if name not in known:
-            raise UsageError("no input has a dimension of this name", where=f"--dim {quoted(name)}", hint=nearest(name, known))
+            raise UsageError(
+                "no input has a dimension of this name, and no kernel gives a number that is called so",
+                where=f"--dim {quoted(name)}",
+                hint=nearest(name, known | dims),
+            )
+
+
+def _named_sizes(dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:
+    """Return the ranges that the user gives by a dimension's name."""
     return {Sym(name): (given.symbol(name), f"--dim {name}") for name, given in dims.items()}
 
 

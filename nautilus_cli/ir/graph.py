@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nautilus_cli.ir.requirement import Requirement
+from nautilus_cli.ir.requirement import Limit, Requirement
 from nautilus_cli.ir.types import TensorType
 
 
@@ -72,6 +72,7 @@ class Graph:
         texts: names of the inputs and outputs that are strings, whose code points their values hold.
         requirements: what a run makes sure of first.
         counts: (name, value) of each count (`dims.Count`): the int64 scalar that holds it while the graph runs.
+        limits: of counts, also those of graphs that nodes hold, and of some that nothing needs any more.
     """
 
     inputs: tuple[tuple[str, Value], ...]
@@ -80,6 +81,7 @@ class Graph:
     texts: frozenset[str] = frozenset()
     requirements: tuple[Requirement, ...] = ()
     counts: tuple[tuple[str, Value], ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     def producers(self) -> dict[Value, Node]:
         """Map each computed value to its node."""

@@ -20,3 +20,20 @@ class Requirement:
     low: int
     high: int
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """That a number which a kernel gives is not above what the library was compiled for.
+
+    A kernel makes the run fail where it is; the host finds out here which number it was.
+
+    Attributes:
+        name: what the user calls the number.
+        count: name of the count that it is, as `Graph.counts` has it.
+        most: its greatest value.
+    """
+
+    name: str
+    count: str
+    most: int

@@ -70,6 +70,7 @@ def print_graph(graph: Graph) -> str:
     lines += [f"  output {name!r} = {names[value]}" for name, value in graph.outputs]
     lines += [f"  text {name!r}" for name in sorted(graph.texts)]
     lines += [f"  count {name!r} = {names[value]}" for name, value in graph.counts]
+    lines += [f"  limit {limit.name!r} = {limit.count!r} : {limit.most}" for limit in graph.limits]
     lines += [f"  require {r.text!r} : {r.low}..{r.high} = {size_text(r.value)}" for r in graph.requirements]
     return "\n".join([*lines, "}", ""])
 

@@ -13,7 +13,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import Symbol
 from nautilus_cli.ir.dims_text import parse_size, parse_symbol
 from nautilus_cli.ir.graph import Graph, Node, Value
-from nautilus_cli.ir.requirement import Requirement
+from nautilus_cli.ir.requirement import Limit, Requirement
 from nautilus_cli.ir.text import PLAIN
 from nautilus_cli.ir.text_tokens import TOKEN, Tokens, unquote
 from nautilus_cli.ir.types import DTYPES, Shape, Sym, TensorType
@@ -35,6 +35,7 @@ def parse_graph(text: str, attributes: Mapping[str, type], constants: Mapping[st
     texts: list[str] = []
     counts: list[tuple[str, Value]] = []
     requirements: list[Requirement] = []
+    limits: list[Limit] = []
     nodes: list[Node] = []
     values: dict[str, Value] = {}
     dims: dict[str, Symbol] = {}
@@ -60,12 +61,14 @@ def parse_graph(text: str, attributes: Mapping[str, type], constants: Mapping[st
                 reader.sizes()
             case "count":
                 counts.append(reader.port("count"))
+            case "limit":
+                limits.append(reader.limit())
             case "require":
                 requirements.append(reader.requirement())
             case _:
                 nodes.append(reader.node())
         reader.finish()
-    return Graph(tuple(inputs), tuple(outputs), tuple(nodes), frozenset(texts), tuple(requirements), tuple(counts))
+    return Graph(tuple(inputs), tuple(outputs), tuple(nodes), frozenset(texts), tuple(requirements), tuple(counts), tuple(limits))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,6 +145,15 @@ class _Reader(Tokens):
         self.expect(":")
         bounds = parse_symbol(f"'' = {self.until('=')}", self.dims)
         return Requirement(value=parse_size(self.rest(), self.dims), low=bounds.low, high=bounds.high, text=text)
+
+    def limit(self) -> Limit:
+        """Read `limit 'found.count' = 'found.count (all)' : 100`."""
+        self.expect("limit")
+        name = self.string()
+        self.expect("=")
+        count = self.string()
+        self.expect(":")
+        return Limit(name=name, count=count, most=int(self.rest()))
 
     def text_port(self) -> str:
         """Read `text 'x'`: an input or output of this name is strings."""

@@ -18,6 +18,7 @@ from nautilus_cli.ir.expression import Apply, Constant, Expression, Load, Size, 
 from nautilus_cli.ir.graph import Group, Value
 from nautilus_cli.ir.index_map import from_strides
 from nautilus_cli.ir.polynomial import Polynomial
+from nautilus_cli.ir.requirement import Limit
 from nautilus_cli.ir.types import BOOL, I64, TensorType
 from nautilus_cli.kernels.pointwise import Problem
 from nautilus_cli.lowering.lowered import Lowered
@@ -101,6 +102,11 @@ class CountTable:
     def dims(self, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """Return (dimension, number of the word) for those of a shape that kernels give."""
         return tuple((number, self._words[dim]) for number, dim in enumerate(shape) if counts_in(dim))
+
+    def limits(self, limits: Sequence[Limit]) -> tuple[tuple[str, int, int], ...]:
+        """Return (what the user calls it, its word, its greatest value) of each number that is limited and counted."""
+        found = {(one.name, self._places[self._holders[one.count]]): one.most for one in limits[::-1] if one.count in self._holders}
+        return tuple((name, word, most) for (name, word), most in found.items())
 
     def size_offset(self, size: int) -> int:
         """Return where kernels find a size that depends on numbers of kernels, or the number of which they work it out themselves."""

@@ -171,6 +171,7 @@ class Plan:
         checks: what the host makes sure of before it launches anything.
         steps: which launches run, and when; empty where all do, one after another.
         slots: how many addresses move while it runs.
+        limits: (name, word of the arena, greatest value) of numbers that kernels give, of which a run makes sure.
     """
 
     target: str
@@ -186,3 +187,4 @@ class Plan:
     checks: tuple[Requirement, ...] = ()
     steps: tuple[Step, ...] = ()
     slots: int = 0
+    limits: tuple[tuple[str, int, int], ...] = ()

@@ -133,6 +133,7 @@ def plan_each(
     plans = []
     for target, choose in targets:
         kernels, launches = _launches(lowered, words, target, choose, points)
+    limits = table.limits(fused.graph.limits)
         plans.append(
             Plan(
                 target=target.name,
@@ -150,6 +151,7 @@ def plan_each(
             )
         )
     return tuple(plans)
+                limits=limits,
 
 
 def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:

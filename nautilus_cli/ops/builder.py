@@ -20,8 +20,8 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ir.undecided import UndecidedError
-from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
+from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.element_limits import ElementLimits
 from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
 from nautilus_cli.ops.given_numbers import GivenNumbers

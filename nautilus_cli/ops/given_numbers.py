@@ -16,8 +16,11 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.requirement import Limit
 from nautilus_cli.ir.types import I64
+from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.operands import HIGHEST
 from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.wide import cast, reshape, scalar
@@ -30,6 +33,7 @@ class Counting(Emitter, Protocol):
     """A builder that has counts."""
 
     conditions: list[Value]
+    bounds: CountBounds
 
     def count(self, name: str, bound: int) -> int:
         """Return a size that a kernel gives."""
@@ -79,22 +83,37 @@ class GivenNumbers:
             return False
         builder, elements = self._builder, value.type.elements
         numbers = np.empty(elements, dtype=object)
+        names: list[str] = []
         flat = reshape(builder, cast(builder, value, I64), (elements,))
         for place in range(elements):
-            name = f"{builder.place(op)}, number {place}"
+            name = f"{builder.place(op)}, number {place}" if value.tensor is None else f"{quoted(value.tensor)[1:-1]}[{place}]"
             cut = flat if elements == 1 else builder.node("Slice", [flat, builder.sizes([place]), builder.sizes([place + 1])])
             self._add(number := builder.count(name, HIGHEST), reshape(builder, cut, ()))
             numbers[place] = number
+            names += [symbol.name for symbol in symbols(number)]
         self._contents[value] = numbers.reshape(value.type.static)
         self._values.append(value)
+        given = {name: builder.bounds.of(name) for name in names}
+        self.cut({name: (0, most) for name, most in given.items() if most is not None})
         return True
 
-    def cut(self, ranges: Mapping[str, tuple[int, int]]) -> bool:
-        """Keep numbers in ranges, by name; return whether all of them are numbers of this graph."""
+    def cut(self, ranges: Mapping[str, tuple[int, int]], *, is_default: bool = False) -> bool:
+        """Keep numbers in ranges, by name; return whether all of them are numbers of this graph.
+
+        Args:
+            ranges: least and greatest value.
+            is_default: whether nothing but a default says what the greatest value is.
+        """
         if not ranges.keys() <= self._sources.keys():
             return False
         for name, (low, high) in ranges.items():
             number, source = self._sources[name]
+            if is_default:
+                self._builder.bounds.notes.append(
+                    f"{name} is a size without a bound, which the model computes: up to {high} is taken; --dim {name}=0..N sets another."
+                )
+            if high < HIGHEST:
+                self._builder.bounds.limits.append(Limit(name=name, count=name, most=high))
             self._require(source, low, high)
             kept = {name: maximum(low, minimum(number, high))}
             for value in self._values:

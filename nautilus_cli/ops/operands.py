@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
+from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Count, Element, Maximum, Symbol, Symbolic, upper
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
@@ -169,7 +170,9 @@ def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
         open_ones = [s for s in known if isinstance(s.source, Element | Count) and s.high == HIGHEST]
         most = DEFAULT_MOST[min(len(open_ones), len(DEFAULT_MOST)) - 1]
         for one in open_ones:
-            cut = Cut(one, max(one.low, -most), most)
+            cut = Cut(one, one.low, most)
+            if any(upper(bind(dim, {one.name: cut.value})) >= _UNBOUNDED for dim in unbounded if one in symbols(dim)):
+                cut = Cut(one, max(one.low, -most), most)  # where a size grows with what is below nought, too
             if one.name not in found or found[one.name].high > most:
                 found[one.name] = cut
     return found

@@ -16,6 +16,7 @@ from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import lower, upper
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.types import BOOL, I64, TensorType
+from nautilus_cli.ops import count_bounds
 from nautilus_cli.ops.checks import first_of, operand, operand_count, optional_operand, ranked
 from nautilus_cli.ops.reduce import ReduceAttrs
 from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
@@ -45,24 +46,18 @@ class PlacesAttrs:
     tile: int = TILE
 
 
-class Counting(Emitter, Protocol):
+class Counting(count_bounds.Counting, Protocol):
     """An emitter that knows numbers which kernels give: `ops.builder.GraphBuilder`.
 
     Attributes:
         nodes: what was appended so far.
         places: those of tensors so far.
+        bounds: what the user says of counts.
     """
 
     nodes: list[Node]
     places: dict[Value, Value]
-
-    def count(self, name: str, bound: int) -> int:
-        """Return a size that a kernel gives."""
-        ...
-
-    def holds(self, size: int, value: Value) -> None:
-        """Say which value holds it."""
-        ...
+    bounds: count_bounds.CountBounds
 
     def apply(self, op: str, inputs: Any, attrs: object | None = None, *, outputs: Any = (None,), **overrides: Any) -> Any:
         """Append a node."""
@@ -80,11 +75,17 @@ def places(emitter: Counting, keep: Value, name: str) -> Value:
     if source in emitter.places:
         return emitter.places[source]
     (elements,) = keep.type.static
-    count = emitter.count(name, ceiling(elements))
+    bound = ceiling(elements)
+    is_cut = emitter.bounds.is_lesser(emitter, name, bound)
+    count = bound if is_cut else emitter.count(name, bound)
     tile = max(TILE, -(-upper(elements) // _MOST_TILES // TILE) * TILE)
     tallies = None if upper(elements) <= TILE else _tallies(emitter, keep, tile)
     found, number = emitter.apply(NAME, [keep, tallies], PlacesAttrs(count=count, tile=tile), outputs=(None, None))
-    emitter.holds(count, number)
+    if is_cut:
+        kept = emitter.bounds.kept(emitter, name, bound, number)
+        found = emitter.node("Slice", [found, emitter.sizes([0]), emitter.sizes([kept])])
+    else:
+        emitter.holds(count, number)
     emitter.places[source] = found
     return found  # type: ignore[no-any-return]
 

@@ -35,6 +35,7 @@ struct nautilus_context {
 
   int64_t *counts;      /* numbers that kernels gave, as they were read last: the first words of the workspace */
   size_t count_words;   /* how many of them are read */
+  size_t limit_words;   /* how many of them are read where a run failed */
   int64_t *count_dims;  /* room for the dimensions of a port */
   int counts_are_read;  /* they are those of the last run */
 

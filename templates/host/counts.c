@@ -7,10 +7,13 @@
 
 nautilus_status counts_create(nautilus_context *context) {
   const struct payload *payload = &context->model->payload;
-  for (size_t i = 0; i < payload->patch_count; i++)
-    if (payload->patches[i].kind == PATCH_COUNT && payload->patches[i].size >= context->count_words)
-      context->count_words = (size_t)payload->patches[i].size + 1;
-  context->counts = calloc(context->count_words + 1, sizeof *context->counts);
+  for (size_t i = 0; i < payload->patch_count; i++) {
+    const struct payload_patch *patch = &payload->patches[i];
+    size_t *words = patch->kind == PATCH_COUNT ? &context->count_words : &context->limit_words;
+    if ((patch->kind == PATCH_COUNT || patch->kind == PATCH_LIMIT) && patch->size >= *words)
+      *words = (size_t)patch->size + 1;
+  }
+  context->counts = calloc(context->count_words + context->limit_words + 1, sizeof *context->counts);
   context->count_dims = calloc(payload->dim_count + 1, sizeof *context->count_dims);
   if (context->counts == NULL || context->count_dims == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
@@ -30,15 +33,45 @@ int counts_give(const nautilus_model *model, size_t port) {
   return 0;
 }
 
-nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) {
-  if (context->count_words == 0)
+static nautilus_status read_words(nautilus_context *context, size_t count, cu_stream stream) {
+  if (count == 0)
     return NAUTILUS_OK;
-  if (context->count_words > context->shapes.arena_bytes / sizeof *context->counts)
+  if (count > context->shapes.arena_bytes / sizeof *context->counts)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: what the model counts lies outside its workspace");
   TRY_DRIVER(&context->model->place.driver,
-             cuMemcpyDtoHAsync(context->counts, context->workspace, context->count_words * sizeof *context->counts, stream),
+             cuMemcpyDtoHAsync(context->counts, context->workspace, count * sizeof *context->counts, stream),
              "reading what the model counted");
   return NAUTILUS_OK;
+}
+
+nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) { return read_words(context, context->count_words, stream); }
+
+/* Finds a number that is greater than it may be. */
+static const struct payload_patch *exceeded(const nautilus_context *context) {
+  const struct payload *payload = &context->model->payload;
+  for (size_t i = 0; i < payload->patch_count; i++)
+    if (payload->patches[i].kind == PATCH_LIMIT && context->counts[payload->patches[i].size] > (int64_t)payload->patches[i].field)
+      return &payload->patches[i];
+  return NULL;
+}
+
+nautilus_status counts_check(nautilus_context *context) {
+  const nautilus_model *model = context->model;
+  const struct payload_patch *limit = NULL;
+  if (context->limit_words == 0)
+    return NAUTILUS_OK;
+  TRY(model_enter(model));
+  /* What counted was done when the flag was set, so there is nothing else to wait for. */
+  nautilus_status status = read_words(context, context->limit_words, context->stream);
+  if (status == NAUTILUS_OK)
+    status = error_driver(&model->place.driver, model->place.driver.api.cuStreamSynchronize(context->stream), "reading what the model counted");
+  model_leave(model);
+  context->counts_are_read = 0;
+  if (status == NAUTILUS_OK && (limit = exceeded(context)) != NULL)
+    return error_set(NAUTILUS_NOT_SERVED, "'%s' is %s%lld; the library was compiled for at most %u. The outputs of that run are not to be used",
+                     model->payload.strings + limit->target, context->counts[limit->size] == INT32_MAX ? "at least " : "",
+                     (long long)context->counts[limit->size], (unsigned)limit->field); /* kernels count no further */
+  return status;
 }
 
 /* Writes the dimensions of a port, of which some are among the numbers that were read. */

@@ -17,4 +17,7 @@ nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream);
 /* The bytes of a port as the numbers that were read make it. */
 nautilus_status counts_bytes(const nautilus_context *context, size_t port, size_t *bytes);
 
+/* Where a kernel made a run fail: names a number that it gave and that is greater than the library was compiled for, if there is one. */
+nautilus_status counts_check(nautilus_context *context);
+
 #endif

@@ -105,6 +105,8 @@ static int is_count(const struct payload *payload, const struct payload_patch *p
   for (size_t i = 0; i < payload->variant_count; i++)
     if (payload->variants[i].arena_bytes / sizeof(int64_t) <= patch->size)
       return 0;
+  if (patch->kind == PATCH_LIMIT)
+    return patch->target < header->strings.bytes;
   return patch->target >= header->input_count && patch->target < header->ports.bytes / sizeof *payload->ports &&
          patch->field < payload->ports[patch->target].rank;
 }
@@ -120,7 +122,7 @@ static int is_patch(const struct payload *payload, const struct payload_patch *p
     targets = payload->word_count;
   else if (patch->kind == PATCH_ARENA)
     targets = payload->variant_count;
-  else if (patch->kind == PATCH_COUNT)
+  else if (patch->kind == PATCH_COUNT || patch->kind == PATCH_LIMIT)
     return is_count(payload, patch);
   else if (patch->kind == PATCH_MAP)
     targets = payload->map_count;

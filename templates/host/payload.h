@@ -12,7 +12,7 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 8
+#define PAYLOAD_VERSION 9
 #define PAYLOAD_TABLES 16
 #define PAYLOAD_MAP_RANK 5
 
@@ -147,15 +147,16 @@ struct payload_size {
   int64_t right;      /* row, the constant, or the element */
 };
 
-enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_COUNT, PATCH_MAP, PATCH_KINDS };
+enum payload_patch_kind { PATCH_DIMENSION, PATCH_BYTES, PATCH_GRID, PATCH_WORD, PATCH_ARENA, PATCH_COUNT, PATCH_MAP, PATCH_LIMIT, PATCH_KINDS };
 
 /* Where such a number goes: in the tables above stands the greatest that it can be; -1 for a dimension, 0 for a word. A count is a
- * dimension of an output that a kernel gives; the patches before it set what it is at most. */
+ * dimension of an output that a kernel gives; the patches before it set what it is at most. A limit is a number that a kernel gives, which is
+ * to be no greater, or the run fails. */
 struct payload_patch {
   uint32_t kind;   /* enum payload_patch_kind */
-  uint32_t target; /* port, launch, word, variant or map */
-  uint32_t field;  /* dimension of the port or of the grid; of a map: its extents, its strides, its offset, one after another */
-  uint32_t size;   /* row; of a count, the int64 word of the arena that holds it once a run has ended */
+  uint32_t target; /* port, launch, word, variant or map; of a limit, a string: what the number is called */
+  uint32_t field;  /* dimension of the port or of the grid; of a map: its extents, its strides, its offset, one after another; of a limit: it */
+  uint32_t size;   /* row; of a count or limit, the int64 word of the arena that holds it once a run has ended */
 };
 
 /* That a row lies in a range, or the run is refused. */

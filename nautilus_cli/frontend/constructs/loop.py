@@ -163,16 +163,32 @@ def _read(call: Occurrence, states: int) -> bool:
 
 def _counted(call: Occurrence, found: Body, trips: int | None, count: Value | None, start: Value | None) -> Sequence[Entity]:
     """Return the results of a loop whose scan outputs have a length that only its end tells."""
-    bound = MOST_PIECES if trips is None or upper(trips) > MOST_BOUND else maximum(trips, 0)
+    name = call.size_name(found.count)
+    bound = _most_pieces(call, name, trips)
     reverse = (False,) * len(found.pieces)
     after, collected, number = repeated(
         call, found, trips=trips, count=count, start=start, collected=reverse, length=bound, is_whole=False, most=upper(bound)
     )
     assert number is not None
-    length = call.builder.count(call.size_name(found.count), bound)
+    length = call.builder.count(name, bound)
     call.builder.holds(length, given_by_a_kernel(call, number))
     first = found.count
     return [*after, *(cut_to(call, value, length, call.tensor_name(first + place)) for place, value in enumerate(collected))]
+
+
+def _most_pieces(call: Occurrence, name: str, trips: int | None) -> int:
+    """Return how many pieces scan outputs can have: as the user says, else the model, else by default."""
+    given = call.builder.bounds.of(call.builder.own_name(name))
+    is_known = trips is not None and upper(trips) <= MOST_BOUND
+    if given is not None:
+        return given if trips is None or not is_known else minimum(maximum(trips, 0), given)
+    if trips is not None and is_known:
+        return maximum(trips, 0)
+    call.host.note(
+        f"{call.where} ends when the run says, and its scan outputs have no bound: up to {MOST_PIECES} iterations are taken; "
+        f"--dim {name}=0..N sets another."
+    )
+    return MOST_PIECES
 
 
 def _as_count(call: Occurrence, trips: Value) -> Value:

@@ -93,8 +93,11 @@ class _Compared:
             is_before = builder.node("Less", [reshape(builder, places, (1, count)), reshape(builder, self.first, (count, 1))])
         others = builder.node("And", [is_before, reshape(builder, self.is_first, (1, count))])
         numbers = _reduced(builder, "ReduceSum", cast(builder, others, I64), 1)
-        size = builder.count(name, ceiling(count))
-        builder.holds(size, _reduced(builder, "ReduceSum", cast(builder, self.is_first, I64), 0))
+        total, bound = _reduced(builder, "ReduceSum", cast(builder, self.is_first, I64), 0), ceiling(count)
+        if builder.bounds.is_lesser(builder, name, bound):
+            size = builder.bounds.kept(builder, name, bound, total)
+        else:
+            builder.holds(size := builder.count(name, bound), total)
         targets = builder.node("Where", [self.is_first, numbers, builder.node("Add", [places, number(builder, count, I64)])])
         room = builder.node("Expand", [number(builder, 0, I64), builder.sizes([2 * count])])
         ordered = builder.node("ScatterElements", [room, targets, places])
