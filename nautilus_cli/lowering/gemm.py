@@ -99,7 +99,7 @@ def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constan
     is_short = dims.lower(problem.m) <= gemm_skinny.most_rows(multiply)
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or not is_short:
         return ()
-    names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage")
+    names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage", "is_paired")
     shape = {name: getattr(problem, name) for name in names}
     return (("gemm_skinny", gemm_skinny.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant)),)
 
@@ -111,7 +111,7 @@ def _tensor_core_problems(
     multiply = dtypes[0]
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or (multiply not in (F16, BF16) and (multiply, fp32_mode) not in _TF32_MODES):
         return ()
-    shape = {name: getattr(problem, name) for name in ("batch", "m", "n", "k", "a_k_last", "b_k_last")}
+    shape = {name: getattr(problem, name) for name in ("batch", "m", "n", "k", "a_k_last", "b_k_last", "is_paired")}
     terms = 3 if multiply == F32 and fp32_mode == "3xtf32" else 1
     found: list[tuple[str, Any]] = [
         (
@@ -126,7 +126,7 @@ def _tensor_core_problems(
             ),
         )
     ]
-    product = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, b_is_constant=b_is_constant)
+    product = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, a_storage=problem.a_storage, b_is_constant=b_is_constant)
     found.append(("gemm_wgmma", gemm_wgmma.FAMILY.fitted(product, functors)))
     return tuple(found)
 
@@ -167,14 +167,18 @@ def _width(expression: Expression) -> int:
     return min((load.map.contiguous_width(WIDTH) for load in loads), default=WIDTH)
 
 
-def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: IndexMap) -> Expression:
+def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: IndexMap, *others: Value) -> Expression:
     """Return the expression that finishes the accumulator and stores the group's outputs.
 
     Args:
+        lowering: the group.
+        slots: the kernel's pointers.
         result: the anchor's result, handed in as parameter 0.
         walk: from the kernel's coordinates to RESULT's linear index, which all outputs share.
+        others: further results of the anchor, of the same shape, handed in as parameters 1 and on.
     """
-    builder = ExpressionBuilder(lowering.group, slots, {result: Leaf(0, walk)})
+    leaves = {value: Leaf(number, walk) for number, value in enumerate((result, *others))}
+    builder = ExpressionBuilder(lowering.group, slots, leaves)
     for value in lowering.group.outputs:
         builder.store(value, walk)
     return builder.expression()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from nautilus_cli.ir.graph import Node, Value
@@ -40,7 +42,7 @@ def pack_rows(source: Value, index_map: IndexMap, recipe: str) -> tuple[PackedWe
     itemsize = constant.dtype.itemsize
     per_row = max(1, ROW_BYTES // itemsize)
     if _has_aligned_rows(index_map, per_row):
-        return PackedWeight(lambda: np.ascontiguousarray(constant), "dense", source.tensor), index_map
+        return PackedWeight(lambda: np.ascontiguousarray(constant), "dense", names((source,))), index_map
     padded = -(-extents[-1] // per_row) * per_row
 
     def packed() -> np.ndarray:
@@ -48,13 +50,47 @@ def pack_rows(source: Value, index_map: IndexMap, recipe: str) -> tuple[PackedWe
         rows[..., : extents[-1]] = gather(constant, index_map)
         return rows
 
-    strides = [0] * len(extents)
-    step = padded
-    for i in range(len(extents) - 2, -1, -1):
-        strides[i] = step
-        step *= extents[i]
-    strides[-1] = 1
-    return PackedWeight(packed, recipe, source.tensor), from_strides(extents, strides)
+    return PackedWeight(packed, recipe, names((source,))), _rows_map(extents, padded)
+
+
+def pack_pairs(sources: tuple[tuple[Value, IndexMap], tuple[Value, IndexMap]], recipe: str) -> tuple[PackedWeight, IndexMap]:
+    """Pack two constants as rows along the last coordinate, in turn: row 2i is row i of the first, row 2i + 1 row i of the second.
+
+    Args:
+        sources: the constants, each with its map from the coordinates (..., row, k) to its row-major linear index; of the same extents.
+        recipe: name of the packed form.
+
+    Returns:
+        The weight, and the map from coordinates with twice as many rows to its offset.
+    """
+    (*outer, rows, depth) = sources[0][1].extents
+    dtype = sources[0][0].type.dtype.numpy
+    per_row = max(1, ROW_BYTES // dtype.itemsize)
+    padded = -(-depth // per_row) * per_row
+
+    def packed() -> np.ndarray:
+        pairs = np.zeros((*outer, rows, 2, padded), dtype)
+        for number, (source, index_map) in enumerate(sources):
+            assert source.constant is not None
+            pairs[..., number, :depth] = gather(source.constant, index_map)
+        return pairs.reshape(*outer, 2 * rows, padded)
+
+    return PackedWeight(packed, recipe, names(source for source, _ in sources)), _rows_map((*outer, 2 * rows, depth), padded)
+
+
+def names(values: Iterable[Value]) -> tuple[str, ...]:
+    """Return the ONNX tensors that values equal, as far as they are known."""
+    return tuple(value.tensor for value in values if value.tensor is not None)
+
+
+def _rows_map(extents: Sequence[int], pitch: int) -> IndexMap:
+    """Return the map from coordinates of EXTENTS to rows along the last one that begin PITCH elements apart."""
+    strides = [1]
+    step = pitch
+    for extent in reversed(extents[:-1]):
+        strides.insert(0, step)
+        step *= extent
+    return from_strides(extents, strides)
 
 
 def _has_aligned_rows(index_map: IndexMap, per_row: int) -> bool:

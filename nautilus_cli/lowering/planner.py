@@ -26,8 +26,10 @@ from nautilus_cli.lowering import (
     elimination,
     gather,
     gemm,
+    gemm_pair,
     grid_sample,
     linear_recurrence,
+    packing,
     pointwise,
     pool,
     recurrent,
@@ -65,6 +67,7 @@ LOWERINGS: Mapping[str, Callable[[Lowering], Lowered]] = {
     "elimination": elimination.lower,
     "gather": gather.lower,
     "gemm": gemm.lower,
+    "gemm_pair": gemm_pair.lower,
     "grid_sample": grid_sample.lower,
     "linear_recurrence": linear_recurrence.lower,
     "pointwise": pointwise.lower,
@@ -343,7 +346,9 @@ class WeightPool:
             key = id(constant)
             if key not in self._by_source:
                 self._kept.append(constant)  # keeps the id from being taken again
-                self._by_source[key] = self._pooled(PackedWeight(lambda: np.ascontiguousarray(constant), "dense", referent.tensor))
+                self._by_source[key] = self._pooled(
+                    PackedWeight(lambda: np.ascontiguousarray(constant), "dense", packing.names((referent,)))
+                )
             return self._by_source[key]
         if isinstance(referent, PackedWeight):
             return self._pooled(referent)
@@ -353,8 +358,7 @@ class WeightPool:
         digest = hashlib.sha256(weight.array.reshape(-1).view(np.uint8).data).digest()
         pooled = self._by_digest.setdefault(digest, weight)
         names = self._tensors.setdefault(id(pooled), [])
-        if weight.tensor is not None and weight.tensor not in names:
-            names.append(weight.tensor)
+        names += [name for name in weight.tensors if name not in names]
         return pooled
 
     def layout(self) -> tuple[tuple[Weight, ...], int]:

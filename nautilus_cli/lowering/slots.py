@@ -17,12 +17,12 @@ class PackedWeight:
     Attributes:
         pack: makes the packed contents, C-contiguous.
         recipe: name of the packed form.
-        tensor: ONNX tensor that it holds, if known.
+        tensors: ONNX tensors that it holds, as far as they are known.
     """
 
     pack: Callable[[], np.ndarray]
     recipe: str
-    tensor: str | None
+    tensors: tuple[str, ...]
     _array: np.ndarray | None = field(default=None, init=False, repr=False)
 
     @property

@@ -14,6 +14,7 @@ from nautilus_cli.passes.decompose import decompose
 from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.layout import layout
 from nautilus_cli.passes.materialize import materialize
+from nautilus_cli.passes.pair_products import pair_products
 from nautilus_cli.passes.remove_identity import remove_identity
 from nautilus_cli.passes.rewriting import apply_rules
 from nautilus_cli.passes.separate_outputs import separate_outputs
@@ -28,6 +29,7 @@ PASSES: tuple[tuple[Pass, str], ...] = (
     (alias_caches, "where asked for: before the rules, which look through the Concat that appends to a cache"),
     (apply_rules, "scales and biases fold into weights while convolutions still stand alone"),
     (remove_identity, "rules leave multiplications by one and empty movement"),
+    (pair_products, "after everything that takes a product for itself: what folds into its weights, what goes between two of them"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
     (within_limits, "before anything that puts nodes into kernels"),
     (separate_outputs, "after everything that could make two outputs equal"),

@@ -172,7 +172,9 @@ class _Launch:
         left = a if p.a_k_last else a.swapaxes(1, 2)
         right = b.swapaxes(1, 2) if p.b_k_last else b
         kind = p.accumulate.numpy
-        self.evaluate(self.functors["Epilogue"], (p.batch, p.m, p.n), [left.astype(kind) @ right.astype(kind)])
+        sums = left.astype(kind) @ right.astype(kind)
+        parameters = [sums[..., 0::2], sums[..., 1::2]] if p.is_paired else [sums]
+        self.evaluate(self.functors["Epilogue"], parameters[0].shape, parameters)
 
     gemm_skinny = gemm
 
