@@ -133,10 +133,10 @@ def plan_each(
     words = tuple((*map(places.word, one.referents, one.begins), *map(places.size_word, one.lowered.scalars)) for one in lowered)
     inputs, outputs = ports(fused.graph)
     outputs = tuple(replace(port, counted=table.dims(port.shape)) for port in outputs)
+    limits = table.limits(fused.graph.limits)
     plans = []
     for target, choose in targets:
         kernels, launches = _launches(lowered, words, target, choose, points)
-    limits = table.limits(fused.graph.limits)
         plans.append(
             Plan(
                 target=target.name,
@@ -151,10 +151,10 @@ def plan_each(
                 checks=fused.graph.requirements,
                 steps=steps,
                 slots=walk.slots,
+                limits=limits,
             )
         )
     return tuple(plans)
-                limits=limits,
 
 
 def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
