@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +15,10 @@ from nautilus_cli import __version__
 from nautilus_cli.driver.benchmark_result import BenchResult, Series
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.running import read_inputs
-from nautilus_cli.errors import NautilusError, UsageError
+from nautilus_cli.driver.value_samples import as_bindings, listed_ranges, sampled_values
+from nautilus_cli.errors import FileError, NautilusError, UsageError
 from nautilus_cli.ir.graph import Graph, Value
+from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.runtime.benchmark import Load, Measured, host_timer, measure, measure_library
 from nautilus_cli.runtime.library import Library
@@ -71,14 +74,15 @@ def bench(options: BenchOptions, progress: Progress = silent) -> BenchResult:
     """
     progress("loading the library", 0, 1)
     with load_library(options.library, device=options.device, place=options.place) as library:
+        values = _values(library, options)
         loaded = None
         if options.against is not None:
             from nautilus_cli.driver.origin import given_shapes, origin  # here: to measure a library without a model takes no onnx
 
             progress("reading the model", 0, 1)
             shapes = given_shapes(library, options.inputs) if library.dimensions and options.inputs is not None else None
-            loaded = origin(library, options.against, shapes)
-        inputs = _inputs(library, loaded, options)
+            loaded = origin(library, options.against, shapes, as_bindings(values))
+        inputs = _inputs(library, loaded, values, options)
         arrays = {name: drawn.array for name, drawn in inputs.items()}
         info = library.info
         notes = [EMULATED] if info.is_emulated else []
@@ -144,22 +148,54 @@ def _measure(
             raise UsageError(error.message, where=error.where, hint=hint) from error
 
 
-def _inputs(library: Library, loaded: LoadedModel | None, options: BenchOptions) -> dict[str, DrawnInput]:
-    """Return the inputs, from the file or drawn: as their use in the model allows, where there is one."""
+def _values(library: Library, options: BenchOptions) -> dict[str, np.ndarray]:
+    """Return values for the inputs that decide shapes, where no file has them.
+
+    Raises:
+        UsageError: none were found that the library takes.
+    """
+    if options.inputs is not None or not library.model.reads_values:
+        return {}
+    if library.dimensions:
+        raise _open_error(library)
+    found: list[dict[str, np.ndarray]] = []
+    with suppress(FileError):  # a library runs without its manifest
+        found = list(sampled_values(library, listed_ranges(library), [tensor.shape for tensor in library.inputs]))
+    if not found:
+        names = ", ".join(quoted(tensor.name) for tensor in library.inputs if tensor.read_elements)
+        message = f"values of inputs decide shapes ({names}), and none were found that the library takes"
+        raise UsageError(message, where=str(library.path), hint="Pass --inputs FILE.npz with them.")
+    return found[-1]
+
+
+def _open_error(library: Library) -> UsageError:
+    names = ", ".join(dimension.name for dimension in library.dimensions)
+    return UsageError(
+        f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays of some sizes."
+    )
+
+
+def _inputs(library: Library, loaded: LoadedModel | None, values: Mapping[str, np.ndarray], options: BenchOptions) -> dict[str, DrawnInput]:
+    """Return the inputs, from the file or drawn: as their use in the model allows, where there is one.
+
+    Args:
+        library: what takes them.
+        loaded: the model, in which VALUES are bound.
+        values: of inputs that decide shapes, where no file has them.
+        options: the file, and ranges.
+    """
     if options.inputs is not None:
         constants = {} if loaded is None else loaded.constants
         return {name: DrawnInput(array=a, description="given") for name, a in read_inputs(options.inputs, library, constants).items()}
+    told = {name: DrawnInput(array=array, description=f"values that it takes: {array.tolist()}") for name, array in values.items()}
     if loaded is not None:
-        return draw(loaded.graph, options.seed, options.ranges)
+        return {**draw(loaded.graph, options.seed, options.ranges), **told}
     if library.dimensions:
-        names = ", ".join(dimension.name for dimension in library.dimensions)
-        raise UsageError(
-            f"leaves dimensions open ({names})", where=str(library.path), hint="Pass --inputs FILE.npz with arrays of some sizes."
-        )
-    values = {tensor.name: Value(TensorType(tensor.type, tensor.shape)) for tensor in library.inputs}
-    graph = Graph(inputs=tuple(values.items()), outputs=(), nodes=())
-    integers = {t.name: _UNKNOWN_INTEGERS for t in library.inputs if t.type.kind in ("int", "uint") and t.type.bits > 8}
-    return draw(graph, options.seed, {**integers, **options.ranges})
+        raise _open_error(library)
+    drawn = [tensor for tensor in library.inputs if tensor.name not in values]
+    graph = Graph(inputs=tuple((t.name, Value(TensorType(t.type, t.shape))) for t in drawn), outputs=(), nodes=())
+    integers = {t.name: _UNKNOWN_INTEGERS for t in drawn if t.type.kind in ("int", "uint") and t.type.bits > 8}
+    return {**draw(graph, options.seed, {**integers, **options.ranges}), **told}
 
 
 def _series(name: str, measured: Measured, options: BenchOptions) -> Series:

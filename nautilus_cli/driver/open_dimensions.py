@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
 from nautilus_cli.driver.origin import sampled
-from nautilus_cli.driver.value_samples import as_bindings, sampled_values, told
+from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_values, told
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
@@ -53,7 +53,7 @@ def verify_sampled(
             static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
             yield what, verify_loaded(static, library, given, progress)
             continue
-        found = list(sampled_values(library, model.graph, list(shapes.values())))
+        found = list(sampled_values(library, ranges_of(model.graph), list(shapes.values())))
         if not found:
             raise NoReference("values of inputs decide shapes, and none were found that it takes", hint="Pass them to verify as --inputs.")
         for values in found:

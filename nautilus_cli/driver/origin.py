@@ -117,7 +117,7 @@ def sized_shapes(library: Library, sizes: Mapping[str, int], shapes: Shapes) -> 
         shapes: of inputs, by name.
 
     Raises:
-        UsageError: a name is unknown, or sizes do not fit or leave dimensions open.
+        UsageError: a name is unknown, or sizes are out of range, do not fit or leave dimensions open.
     """
     found, known = open_shapes(library), {d.name: d for d in _symbols(library)}
     given = {name: (size, f"--dim {quoted(name)}") for name, size in sizes.items()}
@@ -131,6 +131,11 @@ def sized_shapes(library: Library, sizes: Mapping[str, int], shapes: Shapes) -> 
         for dim, size in zip(found[name], shape, strict=True):
             if str(dim) in known and given.setdefault(str(dim), (size, where))[0] != size:
                 raise UsageError(f"dimension {dim} is {given[str(dim)][0]} by {given[str(dim)][1]}, and {size} here", where=where)
+    for name, (size, where) in given.items():
+        one = known[name]
+        if not one.low <= size <= one.high or size % one.divisor:
+            multiples = f" in multiples of {one.divisor}" if one.divisor > 1 else ""
+            raise UsageError(f"dimension {name} is {size}; the library was compiled for {one.low} to {one.high}{multiples}", where=where)
     bound = {name: bind(shape, {name: size for name, (size, _) in given.items()}) for name, shape in found.items()}
     if any(map(is_symbolic, (dim for shape in bound.values() for dim in shape))):
         raise open_error(library)

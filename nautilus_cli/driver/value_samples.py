@@ -16,6 +16,9 @@ from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import Tensor
 from nautilus_cli.verify import archive
 
+Ranges = Mapping[tuple[str, int], tuple[int, int]]
+"""Least and greatest value of elements, by input and number."""
+
 _SAMPLES = 2
 """Sets of values that a library is tried with."""
 
@@ -38,15 +41,29 @@ def element_symbols(graph: Graph) -> dict[tuple[str, int], Symbol]:
     return {(s.source.input, s.source.index): s for s in found if isinstance(s.source, Element)}
 
 
-def sampled_values(library: Library, graph: Graph, shapes: Sequence[Sequence[int]]) -> Iterator[dict[str, np.ndarray]]:
+def listed_ranges(library: Library) -> Ranges:
+    """Return the ranges of elements of inputs as the library's manifest lists them.
+
+    Raises:
+        FileError: the manifest is missing.
+    """
+    entries = library.manifest["values"]
+    return {(entry["input"], entry["element"]): (entry["low"], entry["high"]) for entry in entries if "low" in entry}
+
+
+def ranges_of(graph: Graph) -> Ranges:
+    """Return the ranges of elements of inputs on which a graph's sizes depend."""
+    return {place: (symbol.low, symbol.high) for place, symbol in element_symbols(graph).items()}
+
+
+def sampled_values(library: Library, known: Ranges, shapes: Sequence[Sequence[int]]) -> Iterator[dict[str, np.ndarray]]:
     """Yield values for the inputs of a library that decide shapes, such as it takes; none where chance finds none.
 
     Args:
         library: the library.
-        graph: the model, with symbols for the elements.
+        known: least and greatest value of elements.
         shapes: of the inputs.
     """
-    known = element_symbols(graph)
     generator = np.random.default_rng(0)
     yielded: set[bytes] = set()
     for _ in range(_MOST_TRIED):
@@ -64,7 +81,7 @@ def sampled_values(library: Library, graph: Graph, shapes: Sequence[Sequence[int
             return
 
 
-def _drawn(tensor: Tensor, shape: Sequence[int], known: Mapping[tuple[str, int], Symbol], generator: np.random.Generator) -> np.ndarray:
+def _drawn(tensor: Tensor, shape: Sequence[int], known: Ranges, generator: np.random.Generator) -> np.ndarray:
     """Draw an input; one that decides nothing has no elements."""
     if not tensor.read_elements:
         return np.empty(0, tensor.dtype)
@@ -73,8 +90,9 @@ def _drawn(tensor: Tensor, shape: Sequence[int], known: Mapping[tuple[str, int],
         return generator.choice(_FRACTIONS, count).astype(tensor.dtype).reshape(shape)
     values = []
     for index in range(count):
-        symbol = known.get((tensor.name, index))
-        low, high = (0, 1) if symbol is None else (max(symbol.low, _SMALL), min(symbol.high, _LARGE))
+        least, greatest = known.get((tensor.name, index), (0, 1))
+        low = min(max(least, _SMALL), greatest)
+        high = max(min(greatest, _LARGE), low)
         usual = [value for value in _USUAL if low <= value <= high]
         values.append(generator.choice(usual) if usual and generator.random() < 0.5 else generator.integers(low, high, endpoint=True))
     return np.array(values).astype(tensor.dtype).reshape(shape)

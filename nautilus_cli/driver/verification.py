@@ -11,7 +11,7 @@ from typing import Any
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
 from nautilus_cli.driver.origin import given_shapes, open_error, open_origin, origin, reference_model, sampled_shapes, sized_shapes
-from nautilus_cli.driver.value_samples import as_bindings, given_values, sampled_values, told
+from nautilus_cli.driver.value_samples import as_bindings, given_values, ranges_of, sampled_values, told
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -97,19 +97,15 @@ def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
 
 def _origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:
     """Yield the model that a library was compiled from, with what its shapes are; with several values where those decide shapes."""
-    if not library.model.reads_values:
+    if not library.model.reads_values or options.dataset is not None:
         yield from _sized_origins(library, options)
         return
-    if options.dataset is not None:
-        raise UsageError(
-            "values of inputs decide shapes of the library, and cases have several", where="--dataset", hint="Pass each as --inputs."
-        )
     for what, model in _sized_origins(library, options):
         shapes = {name: value.type.static for name, value in model.graph.inputs}
         found = (
             [given_values(library, options.inputs)]
             if options.inputs is not None
-            else list(sampled_values(library, model.graph, list(shapes.values())))
+            else list(sampled_values(library, ranges_of(model.graph), list(shapes.values())))
         )
         if not found:
             raise UsageError(
@@ -238,8 +234,9 @@ def _verify_dataset(
     model: LoadedModel, library: Library, options: VerifyOptions, settings: check.Settings, folder: Path, progress: Progress
 ) -> VerifyResult:
     """Compare on each case of a folder: with the outputs that it holds, else with onnxruntime."""
-    found = dataset.places(folder)
-    checker = None if library.dimensions else check.Checker(model.graph, library, settings, progress)
+    found, whole = dataset.places(folder), model
+    names = () if whole.constants else tuple(name for name, _ in whole.graph.inputs)
+    checker = None if library.model.is_open else check.Checker(model.graph, library, settings, progress)
     oracle: check.Reference | None = None
     cases: list[CaseResult] = []
     data: list[dict[str, Any]] = []
@@ -247,16 +244,16 @@ def _verify_dataset(
     references: dict[str, None] = {}
     for number, place in enumerate(found):
         progress(f"comparing {place.name}", number, len(found))
-        if checker is None or library.dimensions:
-            if library.dimensions:
-                model = origin(library, options.model, dataset.case_shapes(place, model.graph, model.constants))
-            checker = check.Checker(model.graph, library, settings, progress)
-        case = dataset.read_case(place, model.graph, model.constants)
+        if checker is None:
+            model = _model_of_case(place, whole, library, options)
+            settings = replace(settings, constants=model.constants)
+        one_checker = checker or check.Checker(model.graph, with_values(library, model), settings, progress)
+        case = dataset.read_case(place, model.graph, model.constants, names)
         if case.expected is None:
             oracle = reference = oracle or check.oracle(reference_model(library, options.model, model), options.model.parent)
         else:
             reference = check.known(f"dataset {folder.name}", case.expected)
-        one = checker.check(check.as_given(case.inputs), reference)
+        one = one_checker.check(check.as_given(case.inputs), reference)
         cases.append(CaseResult(name=case.name, comparisons=one.comparisons))
         data.append({"case": case.name, **one.to_data()})
         notes.update(dict.fromkeys(f"{case.name}: {note}" for note in one.notes))
@@ -273,6 +270,14 @@ def _verify_dataset(
     )
     write_verdict(result)
     return result
+
+
+def _model_of_case(place: Path, model: LoadedModel, library: Library, options: VerifyOptions) -> LoadedModel:
+    """Return the model with the shapes that a case gives to what is open, and with its values where those decide shapes."""
+    arrays = dataset.case_arrays(place, model.graph, model.constants)
+    values = {tensor.name: arrays[tensor.name] for tensor in library.inputs if tensor.read_elements and tensor.name in arrays}
+    shapes = {name: arrays[name].shape if name in arrays else value.type.static for name, value in model.graph.inputs}
+    return origin(library, options.model, shapes, as_bindings(values))
 
 
 def _worst(cases: Iterable[CaseResult]) -> dict[str, Comparison]:

@@ -10,7 +10,7 @@ Two layouts are read:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,19 +61,20 @@ def places(folder: Path) -> list[Path]:
     return found
 
 
-def read_case(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> Case:
+def read_case(place: Path, graph: Graph, constants: Mapping[str, np.ndarray], names: Sequence[str] = ()) -> Case:
     """Return one case.
 
     Args:
         place: its file or folder.
         graph: the model.
         constants: contents of the inputs that the library has bound.
+        names: of the inputs by number, where some of them are bound to what the case itself says; else the graph's.
 
     Raises:
         FileError: a file cannot be read.
         UsageError: an array is missing, unknown, or of another element type or shape.
     """
-    inputs, outputs = _arrays(place, graph, constants)
+    inputs, outputs = _arrays(place, graph, constants, names)
     where = str(place)
     return Case(
         name=place.name,
@@ -82,16 +83,19 @@ def read_case(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) ->
     )
 
 
-def case_shapes(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    """Return the shapes that a case gives to the inputs of a model whose dimensions are open; arguments as those of `read_case`."""
+def case_arrays(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the inputs of a case as they are, for a model that is open in shapes or values; arguments as those of `read_case`."""
     inputs, _ = _arrays(place, graph, constants)
-    return {name: inputs[name].shape for name, _ in graph.inputs if name in inputs}
+    return {name: inputs[name] for name, _ in graph.inputs if name in inputs}
 
 
-def _arrays(place: Path, graph: Graph, constants: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
+def _arrays(
+    place: Path, graph: Graph, constants: Mapping[str, np.ndarray], names: Sequence[str] = ()
+) -> tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]:
     """Return the inputs and the outputs that a file or folder holds, as they are."""
     if place.is_dir():
-        inputs = _tensors(place, "input", None if constants else [name for name, _ in graph.inputs])
+        numbered = list(names) or (None if constants else [name for name, _ in graph.inputs])
+        inputs = _tensors(place, "input", numbered)
         return inputs, _tensors(place, "output", [name for name, _ in graph.outputs])
     arrays = archive.read(place)
     outputs = {name for name, _ in graph.outputs}
