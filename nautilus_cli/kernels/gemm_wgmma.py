@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.expression import Expression, RowProgram
+from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.expression import Apply, Expression, Load, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
 from nautilus_cli.kernels.product_family import ProductFamily
-from nautilus_cli.kernels.wgmma_product import Schedule, WgmmaProduct
+from nautilus_cli.kernels.wgmma_product import Loaded, Schedule, WgmmaProduct
 from nautilus_cli.targets.base import Target
 
 __all__ = ["FAMILY", "GemmWgmmaFamily", "Problem", "Schedule"]
@@ -22,8 +23,9 @@ class Problem:
     """A batched matrix product.
 
     Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
-    (batch, k, n) where `b_k_last` is false; both only load elements of type `multiply` of a tensor for which `boxes.violations` finds
-    nothing. `Epilogue` at (batch, m, n), whose parameter 0 is the sum, in float.
+    (batch, k, n) where `b_k_last` is false. Both only load elements of type `multiply` of a tensor for which `boxes.violations` finds
+    nothing, but for A with `computes_a`: that may be any functor, and its values are rounded to `multiply`. `Epilogue` at (batch, m, n),
+    whose parameter 0 is the sum, in float.
 
     Attributes:
         batch: number of products.
@@ -37,6 +39,10 @@ class Problem:
         accumulate: type of the sums, F32.
         b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
         result_bytes: of an element of what the epilogue stores, where `boxes.result_violations` finds nothing; else 0.
+        computes_a: whether threads load A and compute its values; else bulk copies bring it.
+        a_storage: type of the elements in memory that a computed A has most of; only sizes vectors.
+        a_streams: loads of a computed A that differ from element to element; only sizes what is in registers together.
+        a_work: functions that a computed A applies to an element; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
     """
@@ -52,6 +58,10 @@ class Problem:
     accumulate: DType = F32
     b_is_constant: bool = False
     result_bytes: int = 0
+    computes_a: bool = False
+    a_storage: DType = F16
+    a_streams: int = 1
+    a_work: int = 0
     is_paired: bool = False
 
     @property
@@ -67,6 +77,7 @@ class Problem:
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
             terms=self.terms,
+            loaded_a=Loaded(bytes=self.a_storage.bytes, streams=self.a_streams, work=self.a_work) if self.computes_a else None,
             is_paired=self.is_paired,
         )
 
@@ -94,23 +105,30 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         return wgmma_product.staying(problem.product, schedule, target)
 
     def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
-        """Return the problem with the size of the results that bulk copies can store, 0 where they cannot."""
-        epilogue = functors["Epilogue"]
+        """Return the problem with the size of the results that bulk copies can store, 0 where they cannot, and whether they bring A."""
+        a, epilogue = functors["A"], functors["Epilogue"]
+        assert isinstance(a, Expression)
         assert isinstance(epilogue, Expression)
         is_boxed = not boxes.result_violations(epilogue)
-        return replace(problem, result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0)
+        return replace(
+            problem,
+            result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0,
+            computes_a=bool(boxes.violations(a, problem.multiply)),
+            a_streams=max(1, sum(_is_streamed(step) for step in a.steps)),
+            a_work=sum(isinstance(step, Apply) for step in a.steps),
+        )
 
     def map_violations(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:
-        """Return why A or B is no tensor that boxes can be brought of."""
+        """Return why B, or an A that is not computed, is no tensor that boxes can be brought of."""
         reasons = []
-        for name in ("A", "B"):
+        for name in ("B",) if problem.computes_a else ("A", "B"):
             functor = functors[name]
             assert isinstance(functor, Expression)
             reasons += [f"operand {name}: {reason}" for reason in boxes.violations(functor, problem.multiply)]
         return tuple(reasons)
 
     def tensor_maps(self, request: KernelRequest) -> tuple[TensorMap, ...]:
-        """Return the maps of A and of B, and of the result where boxes of it are stored.
+        """Return the maps of A, unless it is computed, and of B, and of the result where boxes of it are stored.
 
         Raises:
             InternalError: an operand, or the result, is no tensor of boxes.
@@ -121,7 +139,8 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         if reasons := self.map_violations(problem, functors):
             raise InternalError(f"a gemm_wgmma kernel: {reasons[0]}")
         found = []
-        for name, k_last, rows in (("A", problem.a_k_last, s.tile_m // s.cluster_n), ("B", problem.b_k_last, s.tile_n // s.cluster_m)):
+        a, b = ("A", problem.a_k_last, s.tile_m // s.cluster_n), ("B", problem.b_k_last, s.tile_n // s.cluster_m)
+        for name, k_last, rows in (b,) if problem.computes_a else (a, b):
             functor = functors[name]
             assert isinstance(functor, Expression)
             found.append(boxes.matrix_map(functor, rows if k_last else depth, rounds=problem.terms == 1))
@@ -132,6 +151,15 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
                 raise InternalError(f"the result of a gemm_wgmma kernel: {reasons[0]}")
             found.append(boxes.result_map(epilogue, wgmma_product.WARPGROUP_ROWS))
         return tuple(found)
+
+
+def _is_streamed(step: Step) -> bool:
+    """Whether a step loads another element at almost every place of a row."""
+    return (
+        isinstance(step, Load)
+        and not step.map.is_uniform_last()
+        and any(not same(axis.stride, 0) for digits in step.map.stages[0].coordinates[:-1] for axis in digits)
+    )
 
 
 FAMILY = GemmWgmmaFamily(name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule)

@@ -15,7 +15,7 @@ from typing import Any
 from nautilus_cli.ir.dims import lower, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.boxes import MOST_BOX, ROW_BYTES
+from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.mma_product import soft_max
 from nautilus_cli.targets.base import Target
 
@@ -82,6 +82,7 @@ class Schedule:
         ping_pong: whether each consumer has a tile of its own and they take turns; else they share the rows of one.
         slices_depth: whether consumers share out the depth of a tile, not its rows; their sums are added in order at the end.
         stages: tiles of 128 bytes of depth in shared memory.
+        vector_a: elements that a thread loads at once of an A that is computed.
         cluster_m: blocks, side by side along m, that share the tiles of B.
         cluster_n: blocks, side by side along n, that share the tiles of A.
         cluster_k: blocks that share out the depth of one tile; their sums are added in order at the end.
@@ -98,6 +99,7 @@ class Schedule:
     ping_pong: bool = False
     slices_depth: bool = False
     stages: int = 4
+    vector_a: int = 1
     cluster_m: int = 1
     cluster_n: int = 1
     cluster_k: int = 1
@@ -129,6 +131,21 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An operand that threads load and compute.
+
+    Attributes:
+        bytes: of a stored element.
+        streams: loads that differ from element to element.
+        work: functions that are applied to an element.
+    """
+
+    bytes: int
+    streams: int
+    work: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WgmmaProduct:
     """A product as the main loop sees it.
 
@@ -142,6 +159,7 @@ class WgmmaProduct:
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         result_bytes: of an element of the result, where boxes of it can be stored; else 0.
         terms: products of tensor cores for each product of two elements.
+        loaded_a: how threads load and compute A; None where bulk copies bring it.
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
     """
 
@@ -154,6 +172,7 @@ class WgmmaProduct:
     element_bytes: int
     result_bytes: int = 0
     terms: int = 1
+    loaded_a: Loaded | None = None
     is_paired: bool = False
 
     @property
@@ -192,14 +211,16 @@ def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
     return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
 
 
-def consumer_registers(schedule: Schedule) -> int:
+def consumer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
     """Return the registers of a consumer's thread, as kernels/wgmma_product.cuh shares them out."""
     s = schedule
-    return min(240, (entry_registers(s) * (s.consumers + 1) - producer_registers(s)) // s.consumers // 8 * 8)
+    return min(240, (entry_registers(s) * (s.consumers + 1) - producer_registers(s, loads_a=loads_a)) // s.consumers // 8 * 8)
 
 
-def producer_registers(schedule: Schedule) -> int:
-    """Return the registers of a producer's thread."""
+def producer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
+    """Return the registers of a producer's thread: those that load and compute need more than the one that starts copies."""
+    if loads_a:
+        return min(entry_registers(schedule), 104 if schedule.consumers == 3 else 128)
     return 32 if schedule.consumers == 3 else 40
 
 
@@ -264,8 +285,11 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append("consumers in turns do not share what tf32 leaves of floats")
     sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2 * (3 if problem.terms == 3 else 1)  # those of two tiles apart
     overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else _SUM_OVERHEAD_REGISTERS
-    if not target.is_emulated and sums + overhead > consumer_registers(s):
-        reasons.append(f"{sums} sums in {consumer_registers(s)} registers")
+    available = consumer_registers(s, loads_a=problem.loaded_a is not None)
+    if not target.is_emulated and sums + overhead > available:
+        reasons.append(f"{sums} sums in {available} registers")
+    if problem.loaded_a is not None:
+        reasons += _loaded_violations(problem, s)
     if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry_registers(s):
         reasons.append(f"{s.tile_n // 2} sums of one step in the {entry_registers(s)} registers that a thread begins with")
     if sums > 256:
@@ -279,6 +303,17 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
     if cluster_tiles(problem, s) + s.blocks > _MOST_TILES or maximum(problem.m, problem.n, problem.k) + 4096 > 2**31:
         reasons.append("more tiles or a longer extent than 31 bits count")
     return tuple(reasons)
+
+
+def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
+    """Yield why threads cannot load A so."""
+    s, run = schedule, problem.k if problem.a_k_last else problem.m
+    if s.cluster_n > 1:
+        yield "blocks do not share what each computes of A"
+    if s.vector_a & (s.vector_a - 1) or s.vector_a * problem.element_bytes > ALIGNMENT_BYTES:
+        yield f"vector_a of {s.vector_a}; powers of two up to {ALIGNMENT_BYTES} bytes are written"
+    elif run % s.vector_a:
+        yield f"vector_a of {s.vector_a} does not divide {run}, the extent that it runs along"
 
 
 def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
@@ -338,9 +373,21 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     # What each part of the depth finishes takes a vector's columns.
     while vector > (2 if problem.is_paired else 1) and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
         vector //= 2
+    vector_a = 1
+    if problem.loaded_a is not None:
+        run = problem.k if problem.a_k_last else problem.m
+        vector_a = ALIGNMENT_BYTES // max(problem.element_bytes, problem.loaded_a.bytes)
+        while run % vector_a:
+            vector_a //= 2
     all_blocks = cluster_tiles(problem, s) * s.cluster
     resident = target.resident_clusters(s.cluster) * s.residents * s.cluster
-    return replace(s, stages=stages, vector_c=vector, blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)))
+    return replace(
+        s,
+        stages=stages,
+        vector_a=vector_a,
+        vector_c=vector,
+        blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)),
+    )
 
 
 def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ from nautilus_cli.kernels import gemm_wgmma, row, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.wgmma_product import Schedule
+from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 from tests.emulated.building import Steps
+from tests.emulated.cases import prologues
 from tests.emulated.cases.families import representative
-from tests.emulated.cases.products import read
+from tests.emulated.cases.products import Operation, read
 from tests.emulated.cases.programs import layer_norm
 from tests.emulated.harness import OLDEST
 
@@ -70,6 +73,38 @@ def test_products_by_wgmma_keep_their_sums_in_registers(
     assert gemm_wgmma.FAMILY.violations(problem, completed, sm_90a) == ()
     request = KernelRequest(
         family="gemm_wgmma", problem=problem, schedule=completed, functors=(*functors, ("Epilogue", steps.expression())), pointers=3
+    )
+    kernel = render(request)
+    cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
+    used = cubin.resources[kernel.symbol]
+    assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0
+    assert "warning" not in cubin.log, cubin.log
+
+
+@pytest.mark.parametrize(
+    ("operation", "schedule"),
+    [
+        (prologues.gated_left, Schedule(tile_m=128, tile_n=256, consumers=2, cluster_m=2, group_m=8, stores_boxes=True)),
+        (prologues.normalised_left, Schedule(tile_m=128, tile_n=128, consumers=2, ping_pong=True, group_m=8)),
+        (prologues.normalised_left, Schedule(tile_m=256, tile_n=128, consumers=2)),
+        (prologues.cast_left, Schedule(tile_m=192, tile_n=128, consumers=3)),
+        (prologues.scaled_left, Schedule(tile_m=64, tile_n=128, consumers=1, cluster_k=2)),
+    ],
+    ids=str,
+)
+def test_products_of_a_computed_matrix_keep_all_in_registers(
+    operation: Callable[[tuple[int, int, int, int], DType], Operation], schedule: Schedule, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The warpgroup that computes has registers for what it reads, and those that multiply have enough left."""
+    sm_90a = target("sm_90a")
+    buffers, a, b, epilogue = operation((1, 384, 512, 768), F16)
+    functors = {"A": a, "B": b, "Epilogue": epilogue}
+    problem = gemm_wgmma.Problem(batch=1, m=384, n=512, k=768, a_k_last=True, b_k_last=True, multiply=F16, a_storage=main_storage(a, F16))
+    problem = gemm_wgmma.FAMILY.fitted(problem, functors)
+    completed = wgmma_product.completed(problem.product, schedule, sm_90a)
+    assert gemm_wgmma.FAMILY.violations(problem, completed, sm_90a) == ()
+    request = KernelRequest(
+        family="gemm_wgmma", problem=problem, schedule=completed, functors=tuple(functors.items()), pointers=len(buffers)
     )
     kernel = render(request)
     cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))

@@ -12,9 +12,10 @@ from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.mma_product import with_vectors
+from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases import products
+from tests.emulated.cases import products, prologues
 from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.cases.products import dense, gated, worked_on
 from tests.emulated.harness import Case, output
@@ -150,6 +151,48 @@ def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool
     return product_case(name, problem, schedule, (*whole, output(m * n, F32.numpy)), a, b, epilogue.expression())
 
 
+def computed(
+    name: str,
+    schedule: Schedule,
+    storage: DType,
+    operation: products.Operation,
+    extents: tuple[int, int, int, int],
+    *,
+    a_k_last: bool = True,
+) -> Case:
+    """Return a product whose A is computed, or lies in no strided matrix."""
+    batch, m, n, k = extents
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=a_k_last,
+        b_k_last=True,
+        multiply=storage,
+        a_storage=main_storage(operation[1], storage),
+        b_storage=storage,
+        b_is_constant=True,
+    )
+    return product_case(f"computed-{name}-{storage}", problem, schedule, *operation)
+
+
+def computed_cases() -> list[Case]:
+    """Return products whose A is computed."""
+    square, sliced, wide = SCHEDULES["square"], SCHEDULES["sliced"], SCHEDULES["wide"]
+    ragged, heads = (2, 131, 72, 88), prologues.merged_heads().extents
+    return [
+        computed("gated", wide, F16, prologues.gated_left(ragged, F16), ragged),
+        computed("normalised", sliced, BF16, prologues.normalised_left(ragged, BF16), ragged),
+        computed("normalised-wide", wide, F16, prologues.normalised_left((1, 64, 128, 96), F16), (1, 64, 128, 96)),
+        computed("cast", square, F16, prologues.cast_left(ragged, F16), ragged),
+        computed("transposed", wide, F16, prologues.transposed_left(ragged, F16), ragged, a_k_last=False),
+        computed("pitched", sliced, BF16, prologues.pitched_left(ragged, BF16, 91), ragged),
+        computed("merged", square, F16, prologues.merged_left(40, F16), (1, heads[1], 40, heads[2])),
+        computed("twice-mapped", sliced, F16, prologues.twice_mapped_left(72, F16), (1, 70, 72, 48)),
+    ]
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
@@ -197,4 +240,4 @@ def cases() -> tuple[Case, ...]:
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, square).request.problem
             found.append(plain(f"chosen-{name}-{extents[1]}", extents, FAMILY.choose(problem, target(name))))
-    return tuple(found)
+    return (*found, *computed_cases())

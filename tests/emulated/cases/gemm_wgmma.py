@@ -13,9 +13,10 @@ from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.wgmma_product import completed
+from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases import products
+from tests.emulated.cases import products, prologues
 from tests.emulated.cases.products import gated, read, values
 from tests.emulated.harness import Case, output
 
@@ -42,6 +43,12 @@ def tf32(array: np.ndarray) -> np.ndarray:
     return ((bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
+def tf32_by_threads(array: np.ndarray) -> np.ndarray:
+    """Return float32 numbers as instructions make them tf32: rounded, ties away from zero."""
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
 def product_case(
     name: str,
     problem: Problem,
@@ -54,8 +61,9 @@ def product_case(
     """Return the case whose expected buffers follow the functors in float64."""
 
     def multiplied(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        left, right = (x.astype(np.float32).astype(problem.multiply.numpy) for x in (left, right))
         if problem.multiply == F32 and problem.terms == 1:
-            left, right = (tf32(x.astype(np.float32)) for x in (left, right))
+            left, right = (tf32_by_threads(left) if problem.computes_a else tf32(left), tf32(right))
         return np.matmul(left.astype(np.float64), right.astype(np.float64))
 
     operation = (buffers, a, b, epilogue)
@@ -65,7 +73,9 @@ def product_case(
 def fitted(problem: Problem, schedule: Schedule) -> Schedule:
     """Return the schedule with the widest vectors, and a block for each tile where parts of the depth need that."""
     whole = completed(problem.product, schedule, target("emulated"))
-    return replace(schedule, vector_c=whole.vector_c, blocks=whole.blocks if schedule.parts > 1 else schedule.blocks)
+    return replace(
+        schedule, vector_a=whole.vector_a, vector_c=whole.vector_c, blocks=whole.blocks if schedule.parts > 1 else schedule.blocks
+    )
 
 
 def plain(
@@ -174,8 +184,58 @@ def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int
         result_bytes=0 if boxes.result_violations(operation[3]) else storage.bytes,
         is_paired=True,
     )
-    name = f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.tile_m}x{schedule.tile_n}-{terms}"
-    return product_case(name, problem, schedule, *operation)
+    return product_case(
+        f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.tile_m}x{schedule.tile_n}-{terms}", problem, schedule, *operation
+    )
+
+
+def computed(
+    name: str,
+    schedule: Schedule,
+    storage: DType,
+    operation: products.Operation,
+    extents: tuple[int, int, int, int],
+    *,
+    a_k_last: bool = True,
+    terms: int = 1,
+    index_bits: int = 32,
+) -> Case:
+    """Return a product whose A no bulk copy brings."""
+    batch, m, n, k = extents
+    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=True, multiply=storage, terms=terms, b_is_constant=True)
+    _, a, b, epilogue = operation
+    problem = replace(FAMILY.fitted(problem, {"A": a, "B": b, "Epilogue": epilogue}), a_storage=main_storage(a, storage))
+    assert problem.computes_a
+    case = product_case(f"computed-{name}-{storage}-{schedule.tile_m}x{schedule.tile_n}", problem, schedule, *operation)
+    return replace(case, request=replace(case.request, index_bits=index_bits))
+
+
+def computed_cases() -> list[Case]:
+    """Return products whose A is computed, by every schedule."""
+    found = []
+    ragged, odd = (2, 131, 72, 88), (1, 140, 80, 64)
+    for number, (name, schedule) in enumerate(SCHEDULES.items()):
+        extents = (1 + number % 2, 267, 136, 168 if number % 3 else 192)
+        storage = (F16, BF16)[number % 2]
+        found.append(computed(f"gated-{name}", schedule, storage, prologues.gated_left(extents, storage), extents))
+    for name in ("single", "three", "turns"):
+        operation = prologues.transposed_left(ragged, F16)
+        found.append(computed(f"transposed-{name}", SCHEDULES[name], F16, operation, ragged, a_k_last=False))
+    single, shared, banded = SCHEDULES["single"], SCHEDULES["shared"], SCHEDULES["banded"]
+    found.append(computed("cast", shared, F16, prologues.cast_left(ragged, F16), ragged))
+    found.append(computed("padded", banded, BF16, prologues.padded_left(odd, BF16), odd))
+    found.append(computed("pitched", SCHEDULES["slices"], F16, prologues.pitched_left(ragged, F16, 91), ragged))
+    scalar = (1, 65, 16, 57)
+    found.append(computed("pitched-scalar", SCHEDULES["boxes-bands"], F16, prologues.pitched_left(scalar, F16, 57), scalar))
+    for name, storage in (("shared", F16), ("turns", BF16)):
+        found.append(computed(f"normalised-{name}", SCHEDULES[name], storage, prologues.normalised_left(ragged, storage), ragged))
+    heads = prologues.merged_heads().extents
+    found.append(computed("merged", shared, F16, prologues.merged_left(40, F16), (1, heads[1], 40, heads[2])))
+    found.append(computed("twice-mapped", single, BF16, prologues.twice_mapped_left(72, BF16), (1, 70, 72, 48)))
+    found.append(computed("tf32", shared, F32, prologues.scaled_left(ragged, F32), ragged))
+    found.append(computed("split", banded, F32, prologues.scaled_left(ragged, F32), ragged, terms=3))
+    found.append(computed("long-indices", shared, F16, prologues.gated_left(ragged, F16), ragged, index_bits=64))
+    return found
 
 
 @cache
@@ -217,4 +277,4 @@ def cases() -> tuple[Case, ...]:
             chosen = FAMILY.choose(problem, target(name))
             if chosen.cluster == 1:
                 found.append(plain(f"chosen-{name}-{extents[1]}", extents, chosen))
-    return tuple(found)
+    return (*found, *computed_cases())

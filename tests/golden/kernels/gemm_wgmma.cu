@@ -1,20 +1,24 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_78a880bc6412c1f5_ {
+namespace gemm_wgmma_e1a134f95d3d1384_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
   using Multiply = nautilus::half;
   using Accumulate = float;
+  using AStorage = nautilus::half;
   using Batch = Static<8>;
   using M = Static<72>;
   using N = Static<24>;
   using K = Static<48>;
   using Terms = Static<1>;
   using ResultBytes = Static<0>;
+  using AStreams = Static<1>;
+  using AWork = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
+  static constexpr bool kComputesA = false;
   static constexpr bool kIsPaired = false;
 };
 
@@ -25,6 +29,7 @@ struct Schedule {
   static constexpr bool kPingPong = false;
   static constexpr bool kSlicesDepth = false;
   static constexpr int kStages = 3;
+  static constexpr int kVectorA = 1;
   static constexpr int kClusterM = 1;
   static constexpr int kClusterN = 1;
   static constexpr int kClusterK = 1;
@@ -149,14 +154,15 @@ struct Epilogue {
 };
 
 
-using Arguments = nautilus::MappedArguments<kernels::Warpgroups<Schedule>::kMaps, 6, 0>;
-constexpr int kThreads = kernels::Warpgroups<Schedule>::kThreads, kCluster = kernels::Warpgroups<Schedule>::kCluster;
-}  // namespace gemm_wgmma_78a880bc6412c1f5_
+using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
+using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
+constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
+}  // namespace gemm_wgmma_e1a134f95d3d1384_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_78a880bc6412c1f5_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_78a880bc6412c1f5_::kThreads, gemm_wgmma_78a880bc6412c1f5_::Schedule::kResidents)
-gemm_wgmma_78a880bc6412c1f5(const NAUTILUS_GRID_CONSTANT gemm_wgmma_78a880bc6412c1f5_::Arguments arguments) {
-  using namespace gemm_wgmma_78a880bc6412c1f5_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_e1a134f95d3d1384_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_e1a134f95d3d1384_::kThreads, gemm_wgmma_e1a134f95d3d1384_::Schedule::kResidents)
+gemm_wgmma_e1a134f95d3d1384(const NAUTILUS_GRID_CONSTANT gemm_wgmma_e1a134f95d3d1384_::Arguments arguments) {
+  using namespace gemm_wgmma_e1a134f95d3d1384_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_78a880bc6412c1f5)
+NAUTILUS_EXPORT(gemm_wgmma_e1a134f95d3d1384)

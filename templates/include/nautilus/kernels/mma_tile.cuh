@@ -42,13 +42,17 @@ struct MmaTileLayout {
   }
 };
 
-// Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
-template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads>
+// Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate. With
+// kMayCopy false nothing is copied past registers; with kRounds floats become tf32 on the way.
+//
+// What is computed is read without asking whether it lies inside, at the first row or depth where it does not: so the compiler sees which
+// items of a thread read the same, and keeps what is read as it is until it is used.
+template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads, bool kMayCopy = true, bool kRounds = false>
 struct MmaTileLoader {
   using Functor = typename Source::Functor;
   using Layout = MmaTileLayout<T, Source::kIsDepthLast, kOuter, kDepth>;
   static constexpr bool kIsDepthLast = Source::kIsDepthLast;
-  static constexpr bool kIsCopied = is_copied<T, Functor, kVector>();
+  static constexpr bool kIsCopied = kMayCopy && is_copied<T, Functor, kVector>();
   static constexpr int kVectorsRow = Layout::kRow / kVector;
   static constexpr int kVectors = Layout::kRows * kVectorsRow;
   static constexpr int kItems = greatest(1, kVectors / kThreads);
@@ -69,6 +73,8 @@ struct MmaTileLoader {
   typename Functor::template Inputs<kVector> inputs[kHeld];
   Bits inside;  // bit: the item of that number was read
 
+  MmaTileLoader() = default;
+
   template <class A>
   NAUTILUS_DEVICE MmaTileLoader(const A &arguments, const Source &from, int tile_outer, int thread)
       : source(from),
@@ -80,6 +86,7 @@ struct MmaTileLoader {
     for (int i = 0; i < kOuters; ++i) {
       outers[i] = source.row(arguments, tile_outer + (kIsDepthLast ? first_row + i * kRowStep : first_element + i * kThreads * kVector));
     }
+    if constexpr (!kIsCopied) is_active = is_active && source.row(arguments, 0).is_inside;
   }
 
   NAUTILUS_DEVICE int row(int item) const { return first_row + item / kItemsRow * kRowStep; }
@@ -88,10 +95,18 @@ struct MmaTileLoader {
   NAUTILUS_DEVICE const typename Source::Row &outer(int item) const { return outers[kIsDepthLast ? item / kItemsRow : item % kItemsRow]; }
   template <class A>
   NAUTILUS_DEVICE auto from(const A &arguments, int tile_depth, int item) const {
-    auto place = source.place(arguments, outer(item), tile_depth, depth(item));
-    place.is_inside =
-        place.is_inside && outer(item).is_inside && (Source::is_whole(kDepth) || tile_depth + depth(item) < source.depth(arguments));
-    return place;
+    const bool is_depth = Source::is_whole(kDepth) || tile_depth + depth(item) < source.depth(arguments);
+    typename Source::Row own = outer(item);
+    if constexpr (!kIsCopied) {
+      if (!own.is_inside) own = source.row(arguments, 0);
+      auto place = source.place(arguments, own, is_depth ? tile_depth : 0, is_depth ? depth(item) : 0);
+      place.is_inside = place.is_inside && outer(item).is_inside && is_depth;
+      return place;
+    } else {
+      auto place = source.place(arguments, own, tile_depth, depth(item));
+      place.is_inside = place.is_inside && own.is_inside && is_depth;
+      return place;
+    }
   }
 
   // Starts the copy of the tile that begins at TILE_DEPTH, or the reads of it. What lies outside becomes zero.
@@ -110,11 +125,8 @@ struct MmaTileLoader {
         device::cp_async<kBytes>(tile + Layout::place_of(row(item), element(item)), Load::pointer(arguments) + (is_inside ? offset : 0),
                                  is_inside ? kBytes : 0);
       } else {
-        inputs[item] = {};
-        if (place.is_inside) {
-          inputs[item] = Functor::template load<kVector>(arguments, place.at);
-          inside |= Bits(1) << item;
-        }
+        inputs[item] = Functor::template load<kVector>(arguments, place.at);
+        inside |= Bits(place.is_inside ? 1 : 0) << item;
       }
     }
   }
@@ -128,7 +140,7 @@ struct MmaTileLoader {
       for (int item = 0; item < kItems; ++item) {
         const auto place = from(arguments, tile_depth, item);
         const auto computed = Functor::template compute<kVector>(arguments, place.at, inputs[item]);
-        const bool is_kept = Functor::kIsPlainLoad || (inside >> item & 1) != 0;
+        const bool is_kept = (inside >> item & 1) != 0;
         constexpr int kPiece = least(kVector, 16 / static_cast<int>(sizeof(T)));
         NAUTILUS_UNROLL
         for (int first = 0; first < kVector; first += kPiece) {
@@ -136,6 +148,7 @@ struct MmaTileLoader {
           NAUTILUS_UNROLL
           for (int i = 0; i < kPiece; ++i) {
             piece[i] = is_kept ? device::convert<T>(computed[first + i]) : T{};
+            if constexpr (kRounds) piece[i] = device::bit_cast<float>(device::to_tf32(piece[i]));
           }
           *reinterpret_cast<Vector<T, kPiece> *>(tile + Layout::place_of(row(item), element(item) + first)) = piece;
         }

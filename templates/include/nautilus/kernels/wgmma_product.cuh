@@ -1,5 +1,5 @@
-// The main loop of matrix products on tensor cores by wgmma: one thread brings tiles into a ring of stages in shared memory, warpgroups
-// multiply them, sums in registers. Blocks stay and walk over tiles of the result.
+// The main loop of matrix products on tensor cores by wgmma: one thread brings tiles into a ring of stages in shared memory, or its
+// warpgroup computes those of A; other warpgroups multiply them, sums in registers. Blocks stay and walk over tiles of the result.
 //
 // Consumers share the rows of a tile, or its depth; or, in ping-pong, each takes a tile of its own in turn and finishes it while the next one
 // multiplies. Blocks of a cluster lie side by side along m, or along n, and bring the tiles that they share to each other; or they share out
@@ -10,6 +10,7 @@
 #include <nautilus/core/mapped_arguments.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/wgmma.cuh>
+#include <nautilus/kernels/wgmma_loaded.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
 #include <nautilus/kernels/wgmma_parts.cuh>
 #include <nautilus/kernels/wgmma_result.cuh>
@@ -17,8 +18,8 @@
 
 namespace nautilus::kernels {
 
-// How a block's threads share the work. The first warpgroup is the producer.
-template <class Schedule>
+// How a block's threads share the work. The first warpgroup is the producer; with kLoadsA all its threads are, and need registers.
+template <class Schedule, bool kLoadsA = false>
 struct Warpgroups {
   static constexpr int kThreads = (Schedule::kConsumers + 1) * kWarpgroupThreads;
   static constexpr int kSharing = Schedule::kClusterM * Schedule::kClusterN;  // blocks that bring tiles to each other
@@ -27,12 +28,15 @@ struct Warpgroups {
   static constexpr bool kHasOwnRows = !Schedule::kPingPong && !Schedule::kSlicesDepth;  // each consumer
   static constexpr int kRows = !kHasOwnRows ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
   static constexpr int kBands = kRows / kWarpgroupRows;
-  static constexpr int kMaps = Schedule::kStoresBoxes ? 3 : 2;
+  static constexpr int kMapB = kLoadsA ? 0 : 1;  // behind that of A
+  static constexpr int kMapResult = kMapB + 1;
+  static constexpr int kMaps = Schedule::kStoresBoxes ? kMapResult + 1 : kMapResult;
   static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
   static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
   // Registers of a thread: what the block begins with is shared out anew, in multiples of 8. Who asks for more than there are waits for ever.
-  static constexpr int kProducerRegisters = Schedule::kConsumers == 3 ? 32 : 40;
   static constexpr int kEntryRegisters = least(240, 65536 / (kThreads * Schedule::kResidents) / 8 * 8);
+  static constexpr int kLoadingRegisters = least(kEntryRegisters, Schedule::kConsumers == 3 ? 104 : 128);
+  static constexpr int kProducerRegisters = kLoadsA ? kLoadingRegisters : Schedule::kConsumers == 3 ? 32 : 40;
   static constexpr int kAllRegisters = kEntryRegisters * (Schedule::kConsumers + 1);
   static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
   static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
@@ -87,6 +91,8 @@ template <class Schedule, int kTerms, class OperandA, class OperandB>
 struct Ring {
   static constexpr int kStages = Schedule::kStages;
   static constexpr int kStageBytes = OperandA::kBytes + OperandB::kBytes;
+  static constexpr int kCopiedBytes = OperandA::kCopiedBytes + OperandB::kCopiedBytes;  // of a stage, by bulk copies
+  static constexpr int kWriters = OperandA::kIsLoaded ? kWarpgroupThreads / device::kWarpThreads : 0;
   static constexpr int kRestsBytes = kTerms == 3 ? Rests<OperandA, OperandB>::kBytes : 0;
   using Place = RingPlace<kStages>;
   unsigned char *stages, *rests, *results;
@@ -101,13 +107,13 @@ struct Ring {
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
 
-  // One thread prepares the barriers: a stage is full when its bytes are there, and empty when every warp that reads it, of all blocks that
-  // this one brings a part of it to, has done so.
+  // One thread prepares the barriers: a stage is full when its bytes are there and warps that write have done so, and empty when every warp
+  // that reads it, of all blocks that this one brings a part of it to, has done so.
   NAUTILUS_DEVICE void prepare() const {
     using Groups = Warpgroups<Schedule>;
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
-      device::mbarrier_init(full + i, 1);
+      device::mbarrier_init(full + i, 1 + kWriters);
       device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
     }
     device::mbarrier_init_fence();
@@ -173,11 +179,12 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
   ring.release(last);
 }
 
-// Computes all tiles of WALK over DEPTH steps of the sum, at least 1. Tensor maps 0 and 1 of the arguments bring the operands; SINK_OF(batch)
-// takes the results, and map 2 boxes of them. Floats are multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant B is brought before earlier kernels have finished.
-template <class Schedule, class T, int kTerms, bool kBIsConstant, class OperandA, class OperandB, class A, class SinkOf>
-NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SinkOf sink_of) {
-  using Groups = Warpgroups<Schedule>;
+// Computes all tiles of WALK over DEPTH steps of the sum, at least 1. The first tensor maps of the arguments bring the operands, but for an A
+// that is loaded, of which SOURCE_OF(batch) gives the rows; SINK_OF(batch) takes the results, and the last map boxes of them. Floats are
+// multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant B is brought before earlier kernels have finished.
+template <class Schedule, class T, int kTerms, bool kBIsConstant, class OperandA, class OperandB, class A, class SourceOf, class SinkOf>
+NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SourceOf source_of, SinkOf sink_of) {
+  using Groups = Warpgroups<Schedule, OperandA::kIsLoaded>;
   constexpr int kCluster = Groups::kCluster;
   static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && Groups::kHasOwnRows && Groups::kParts == 1),
                 "floats, of which consumers share the rows of a tile");
@@ -191,8 +198,8 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   const int first_tile = Schedule::kClusterK > 1 ? rank * share : 0;
   const int tiles = least(share, all_tiles - first_tile);  // of depth, of this block
   if (thread == 0) {
-    device::tensor_map_prefetch(arguments.maps[0]);
-    device::tensor_map_prefetch(arguments.maps[1]);
+    NAUTILUS_UNROLL
+    for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
     ring.prepare();
   }
   if constexpr (kCluster > 1) {
@@ -203,15 +210,17 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
     device::release_registers<Groups::kProducerRegisters>();
-    if (thread == 0) {
+    const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+      device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
+      OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
+                     ring.full + stage, beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
+    };
+    if constexpr (OperandA::kIsLoaded) {
+      write_tiles<OperandA, kBIsConstant>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, source_of, load_b);
+    } else if (thread == 0) {
       const auto load_a = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
         OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, ring.a(stage),
                        ring.full + stage, beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
-      };
-      const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-        device::mbarrier_arrive_expect(ring.full + stage, ring.kStageBytes);
-        OperandB::load(arguments, arguments.maps[1], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
-                       ring.full + stage, beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
       int early = 0;  // tiles of B that are on their way before those of A
       if constexpr (kBIsConstant) {
@@ -248,7 +257,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       for (int band = 0; band < Groups::kBands; ++band) {
         const int row = at.m + first_m + first_row + band * kWarpgroupRows, column = at.n + first_n;
         if constexpr (Schedule::kStoresBoxes) {
-          send_band<Schedule::kTileN>(arguments, arguments.maps[2], sink_of(at.batch), at.batch, row, column, all[band], boxes);
+          send_band<Schedule::kTileN>(arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch, row, column, all[band], boxes);
         } else {
           finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch), row, column, all[band]);
         }

@@ -1,0 +1,130 @@
+// An operand of a matrix product by wgmma that the threads of a warpgroup load, compute and write where bulk copies would have put it: any
+// functor, of any map.
+//
+// Threads read a part of a tile into registers, wait until its stage is free, compute, and write. The reads of the next tile are under way
+// while they wait.
+#pragma once
+
+#include <nautilus/device/device.cuh>
+#include <nautilus/kernels/mma_tile.cuh>
+#include <nautilus/kernels/wgmma_operand.cuh>
+
+namespace nautilus::kernels {
+
+// A tile of SOURCE's rows, by vectors of kVector along its last coordinate, of which a thread holds about kStreams numbers for each element
+// that it has read. 64 rows by 128 bytes of depth lie together: boxes of 128 bytes of rows, or rows of 128 bytes, swizzled as tiles of
+// mma.sync are.
+template <class T, class SourceType, int kOuter, int kVector, int kStreams, bool kRounds>
+struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
+  using Tile = OperandTile<T, SourceType::kIsDepthLast, kOuter>;
+  using Source = SourceType;
+  static constexpr bool kIsLoaded = true;
+  static constexpr int kCopiedBytes = 0;
+  static constexpr int kWriters = 4;  // warps
+  static constexpr int kThreads = kWriters * device::kWarpThreads;
+  static constexpr int kBandRows = 64;
+  static constexpr int kBands = kOuter / kBandRows;
+  using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds>;
+  static_assert(Loader::Layout::kRowBytes == kBoxRowBytes && Loader::Layout::kBytes == Tile::kRowsBytes, "bands of whole swizzles");
+
+  static constexpr int held_bands() {
+    constexpr int kMost = kBands > 2 ? 32 : 64;  // numbers in registers; of many bands, those of the next come before these are gone
+    int bands = kBands;
+    while (bands > 1 && (kBands % bands != 0 || bands * Loader::kItems * kVector * kStreams > kMost)) --bands;
+    return bands;
+  }
+  static constexpr int kHeld = held_bands();  // bands whose reads are under way together
+
+  static constexpr int kGroups = kBands / kHeld;
+
+  // The tiles of the rows from FIRST on.
+  struct Rows {
+    Source source;
+    int first, thread;
+    Loader loaders[kHeld];
+
+    template <class A>
+    NAUTILUS_DEVICE Rows(const A &arguments, const Source &from, int first_row, int thread_number)
+        : source(from), first(first_row), thread(thread_number) {
+      place(arguments, 0);
+    }
+
+    // Issues the reads of the first bands of the tile at DEPTH.
+    template <class A>
+    NAUTILUS_DEVICE void start(const A &arguments, int depth) {
+      if constexpr (kGroups > 1) place(arguments, 0);
+      read(arguments, depth);
+    }
+    // Computes the tile at DEPTH, whose reads have started, and writes it. Both are of one pass of a loop: what is read
+    // then stays as narrow as it is.
+    template <class A>
+    NAUTILUS_DEVICE void finish(const A &arguments, int depth, unsigned char *tile) {
+      NAUTILUS_UNROLL
+      for (int group = 0; group < kGroups; ++group) {
+        if (group > 0) {
+          place(arguments, group);
+          read(arguments, depth);
+        }
+        NAUTILUS_UNROLL
+        for (int band = 0; band < kHeld; ++band) {
+          loaders[band].finish(arguments, depth, tile + (group * kHeld + band) * Tile::kRowsBytes);
+        }
+      }
+    }
+
+   private:
+    template <class A>
+    NAUTILUS_DEVICE void place(const A &arguments, int group) {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < kHeld; ++band) {
+        loaders[band] = Loader(arguments, source, first + (group * kHeld + band) * kBandRows, thread);
+      }
+    }
+    template <class A>
+    NAUTILUS_DEVICE void read(const A &arguments, int depth) {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < kHeld; ++band) loaders[band].start(arguments, depth, nullptr);
+    }
+  };
+};
+
+// Writes A's tiles of all of this block's tiles of the result, from FIRST on, every STEP-th. SOURCE_OF(batch) gives the rows, which begin
+// FIRST_ROW further down, of depth from FIRST_TILE on. LOAD_B(place, tile, stage) starts the copy of B's; a constant B's first ones start
+// before earlier kernels have finished.
+template <class Operand, bool kBIsConstant, class Walk, class Ring, class A, class SourceOf, class LoadB>
+NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Ring &ring, int first, int step, int first_row, int first_tile,
+                                 int tiles, SourceOf source_of, LoadB load_b) {
+  const int thread = device::thread_index().x;
+  typename Ring::Place place;
+  int early = 0;  // tiles of B that are on their way before those of A
+  if constexpr (kBIsConstant) {
+    if (thread == 0) {
+      const auto at = walk.place(first);
+      for (; early < least(Ring::kStages, tiles); ++early) load_b(at, early, early);
+    }
+  }
+  device::dependency_wait();
+  for (int number = first; number < walk.count; number += step) {
+    const auto at = walk.place(number);
+    typename Operand::Rows rows(arguments, source_of(at.batch), at.m + first_row, thread);
+    for (int tile = 0; tile < tiles; ++tile) {
+      rows.start(arguments, (first_tile + tile) * Operand::kDepth);
+      device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
+      if (thread == 0) {
+        if (early > 0) {
+          --early;
+        } else {
+          load_b(at, tile, place.stage);
+        }
+      }
+      rows.finish(arguments, (first_tile + tile) * Operand::kDepth, ring.a(place.stage));
+      device::async_proxy_fence();
+      device::warp_barrier();
+      if (device::lane_index() == 0) device::mbarrier_arrive(ring.full + place.stage);
+      place.advance();
+    }
+  }
+  device::dependency_trigger();
+}
+
+}  // namespace nautilus::kernels
