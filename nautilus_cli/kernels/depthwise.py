@@ -17,9 +17,14 @@ def _channels(problem: Problem) -> int:
     return problem.groups * problem.out_channels
 
 
+def _staged_bytes(problem: Problem) -> int:
+    """Return the bytes of a channel's weights."""
+    return problem.taps * problem.accumulate.bytes
+
+
 def _smem_bytes(problem: Problem, schedule: Schedule) -> int:
     """Return the bytes of the block's weights."""
-    return problem.taps * schedule.lanes * schedule.vector * problem.accumulate.bytes
+    return _staged_bytes(problem) * schedule.lanes * schedule.vector
 
 
 class DepthwiseFamily:
@@ -45,8 +50,11 @@ class DepthwiseFamily:
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return the schedule of the analytic ranking; always a legal one."""
         most_vector = 1 if problem.out_channels > 1 else 8
-        staged_bytes = problem.taps * problem.accumulate.bytes
-        return strip.choose(problem, _channels(problem), problem.x_storage.bytes, most_vector, target, staged_bytes)
+        return strip.choose(problem, _channels(problem), problem.x_storage.bytes, most_vector, target, _staged_bytes(problem))
+
+    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return strip.gpu_us(problem, _channels(problem), problem.x_storage.bytes, schedule, target, _staged_bytes(problem))
 
     def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
         """Return the choices of each field."""

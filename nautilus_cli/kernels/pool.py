@@ -66,6 +66,10 @@ class PoolFamily:
         """Return the schedule of the analytic ranking; always a legal one."""
         return strip.choose(problem, problem.channels, problem.x_storage.bytes, 8, target)
 
+    def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
+        """Return the time on a GPU by the analytic model, in microseconds."""
+        return strip.gpu_us(problem, problem.channels, problem.x_storage.bytes, schedule, target)
+
     def space(self, problem: Problem, target: Target) -> Mapping[str, tuple[int, ...]]:
         """Return the choices of each field."""
         return strip.space()

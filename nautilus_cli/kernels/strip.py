@@ -27,6 +27,7 @@ _UNROLLED_REGISTERS = 96
 """Rows are unrolled where their reads fit in this many registers, as there."""
 
 # Cost model, in cycles of a multiprocessor: round numbers that put measured schedules of an H200 in order.
+_CYCLES_PER_US = 1750
 _SCHEDULERS = 4
 _READ_LATENCY = 350
 _READ_INSTRUCTIONS = 6
@@ -128,6 +129,11 @@ def choose(window: Window, channels: int, element_bytes: int, most_vector: int, 
     small = Schedule(threads=32, lanes=1, vector=1, pixels=1)  # legal wherever there is a legal one
     legal = (s for s in ranked if not violations(window, channels, s) and staged_bytes * s.lanes * s.vector <= target.smem_bytes_block)
     return next(legal, small)
+
+
+def gpu_us(window: Window, channels: int, element_bytes: int, schedule: Schedule, target: Target, staged_bytes: int = 0) -> float:
+    """Return the estimated time in microseconds; arguments as for `choose`."""
+    return estimate_cycles(window, channels, element_bytes, schedule, target, staged_bytes) / _CYCLES_PER_US
 
 
 def _lanes(channels: int, vector: int) -> tuple[int, ...]:

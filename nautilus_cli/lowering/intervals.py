@@ -31,8 +31,14 @@ from nautilus_cli.targets.registry import target as target_named
 
 T = TypeVar("T")
 
-KEYS: Mapping[str, tuple[str, ...]] = {"gemm": ("m", "n", "k", "batch"), "row": ("columns", "rows")}
-"""Fields of a family's problem of which the first that is open decides."""
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "conv": ("pixels",),
+    "depthwise": ("pixels",),
+    "gemm": ("m", "n", "k", "batch"),
+    "pool": ("pixels",),
+    "row": ("columns", "rows"),
+}
+"""Sizes of a family's problem of which the first that is open decides."""
 
 MULTIPLE = 8
 """Divisor of sizes for which there are kernels of their own: of 16-bit elements, what one transaction moves."""
@@ -47,7 +53,8 @@ _EVERY = 3
 """Steps of the ladder from one size that kernels are looked for to the next."""
 _MOST_STEPS = 96
 _MOST_COMBINATIONS = 1024
-_MOST_KERNELS = 10
+_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 10, "pool": 4}
+"""By family: what further ones would gain."""
 _MOST_KERNELS_SPLIT = 6
 """The same of each half of a dimension that decides nothing else."""
 _MOST_EMULATED = 3
@@ -226,8 +233,10 @@ class _Search:
             only = self.best(problems, {})
             return [] if only is None else [(0, self.on_target(only))]
         others = [d for d in dimensions(problem) if d not in symbols(key) and d.source is None]
-        if not others or not isinstance(families()[name], Ranked):
-            return self.case(problems, key, {}, self._most(_MOST_KERNELS))
+        if not isinstance(families()[name], Ranked):
+            return self._by_steps(families()[name], problem, key)
+        if not others:
+            return self.case(problems, key, {}, self._most(_MOST_KERNELS[name]))
         dim = max(others, key=lambda d: d.high / max(1, d.low))
         middle = _between(dim, 0.5)
         size = symbol(dim.name, dim.low, dim.high, dim.divisor)
@@ -247,8 +256,6 @@ class _Search:
             most: kernels.
         """
         first, problem = next(iter(problems.items()))
-        if not isinstance(families()[first], Ranked):
-            return self._by_steps(families()[first], problem, key)
         whole, walked = key, problems
         deciding = symbols(key)
         is_key_alone = all(same(value, key) or not symbols(value) & deciding for value in expressions(problem))

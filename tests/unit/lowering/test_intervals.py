@@ -65,6 +65,31 @@ def planned(target: str, points: tuple[int, ...] = ()) -> Plan:
     return found
 
 
+def windows() -> onnx.ModelProto:
+    """A convolution, a depthwise one and a pool of images of any number and size."""
+    random = np.random.default_rng(0)
+    weights = {n: random.standard_normal(shape).astype(np.float16) for n, shape in (("w", (256, 128, 3, 3)), ("d", (256, 1, 5, 5)))}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["wide"], pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["wide", "d"], ["deep"], group=256, pads=[2, 2, 2, 2]),
+        helper.make_node("MaxPool", ["deep"], ["y"], kernel_shape=[3, 3], strides=[2, 2]),
+    ]
+    port = helper.make_tensor_value_info
+    ports = [port("x", TensorProto.FLOAT16, ["batch", 128, "height", "width"])], [port("y", TensorProto.FLOAT16, None)]
+    return model(nodes, *ports, weights)
+
+
+@cache
+def planned_windows(target: str) -> Plan:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        onnx.save(windows(), path)
+        dims = {"batch": DimRange(1, 32), "height": DimRange(8, 64), "width": DimRange(8, 64)}
+        fused = pipeline.run(load(path, dims=dims).graph)
+    (found,) = plan_each(fused, [(target_named(target), analytic)])
+    return found
+
+
 def launched(plan: Plan, launch: Launch, sizes: Mapping[str, int]) -> KernelRequest:
     """Return what the host launches: the first alternative whose condition holds, else the launch itself."""
     kernel = next((a.kernel for a in launch.alternatives if substitute(a.condition, sizes) <= 0), launch.kernel)
@@ -92,6 +117,25 @@ def test_kernels_are_about_as_good_as_those_for_one_size(sizes: Mapping[str, int
         alone = family.estimated_us(at, family.choose(at, on), on)
         limit = CLOSE if same(request.problem.batch, 1) else FAR
         assert family.estimated_us(at, request.schedule, on) < limit * alone, f"{request.family} at {sizes}"
+
+
+IMAGES = [
+    {"batch": b, "height": h, "width": w}
+    for b, h, w in ((1, 8, 8), (1, 14, 14), (32, 7 * 8, 7 * 8), (3, 17, 29), (8, 28, 28), (32, 64, 64))
+]
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "emulated"])
+@pytest.mark.parametrize("sizes", IMAGES, ids=str)
+def test_kernels_over_windows_are_legal_and_about_as_good_as_those_for_one_size(target: str, sizes: Mapping[str, int]) -> None:
+    plan, on = planned_windows(target), target_named(target)
+    requests = [launched(plan, launch, sizes) for launch in plan.launches]
+    assert {"conv", "depthwise", "pool"} <= {request.family for request in requests}
+    for request in requests:
+        family, at = families()[request.family], bind(request.problem, sizes)
+        assert family.violations(at, request.schedule, on) == ()
+        if isinstance(family, Ranked) and not on.is_emulated:
+            assert family.estimated_us(at, request.schedule, on) < FAR * family.estimated_us(at, family.choose(at, on), on), family.name
 
 
 def test_products_go_to_tensor_cores_and_sizes_that_are_multiples_have_kernels_of_their_own() -> None:
