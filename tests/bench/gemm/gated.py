@@ -1,0 +1,283 @@
+"""Measures gated units, y = silu(A B1) · (A B2): both products in one kernel against two kernels of ours, and against torch's.
+
+Usage:
+    python -m tests.bench.gemm.gated build FILE           compile the kernels for sm_90a; needs no GPU
+    python -m tests.bench.gemm.gated run FILE OUT.json    measure them; needs a GPU and torch
+
+Of one kernel, and of each of two, the best by the ranking are built; what a compilation would choose is marked. Of two kernels the first
+stores silu(A B1) and the second reads it where its sums are finished; each pair of these is measured as one graph.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nautilus_cli.codegen import render
+from nautilus_cli.errors import ToolchainError
+from nautilus_cli.ir.expression import Expression, Load
+from nautilus_cli.ir.index_map import identity
+from nautilus_cli.ir.types import F16, F32
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.gemm import Problem
+from nautilus_cli.kernels.registry import family, tensor_maps
+from nautilus_cli.lowering.choice import chosen, serves
+from nautilus_cli.lowering.gemm import alternative_products
+from nautilus_cli.lowering.lowered import Lowered
+from nautilus_cli.lowering.slots import Slots
+from nautilus_cli.targets.registry import target
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.toolchain.nvrtc import compile_kernel
+from tests.emulated.building import Steps
+
+SHAPES = ((512, 2816, 1024), (4096, 8192, 2048), (1, 8192, 2048), (16, 8192, 2048), (128, 8192, 2048), (512, 8192, 2048))
+"""m, columns of B1 and of B2, k."""
+BUILT = 3
+"""Schedules of a kernel beside the one that a compilation chooses."""
+ROTATED_BYTES = 160 << 20
+GRAPH_US = 1000
+TURNS = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel:
+    """A kernel of a unit.
+
+    Attributes:
+        shape: m, n and k of the unit.
+        role: `pair`, `first` or `second`.
+        is_chosen: whether a compilation would take it.
+        label: for rows of results.
+        schedule: of the kernel.
+        symbol: name in the cubin.
+        cubin: the code; pointers are A, B, C, and for `second` what `first` stored.
+        geometry: how it is launched.
+        maps: tensor maps ahead of the pointers.
+        scalars: integers behind the pointers.
+    """
+
+    shape: tuple[int, int, int]
+    role: str
+    is_chosen: bool
+    label: str
+    schedule: Any
+    symbol: str
+    cubin: bytes
+    geometry: Geometry
+    maps: tuple[TensorMap, ...]
+    scalars: tuple[int, ...] = ()
+
+
+def lowered(shape: tuple[int, int, int], role: str) -> Lowered:
+    """Return a part of a unit as a group of a graph would be lowered."""
+    m, n, k = shape
+    columns = 2 * n if role == "pair" else n
+    a, b = (Expression((Load(slot, F16, identity((1, rows, k))),), (0,)) for slot, rows in ((0, m), (1, columns)))
+    steps = Steps()
+    if role == "second":
+        result = steps.apply("mul", steps.parameter(0), steps.load(3, F16, identity((1, m, n))))
+    else:
+        result = steps.apply("mul", steps.parameter(0), steps.apply("sigmoid", steps.parameter(0)))
+        result = result if role == "first" else steps.apply("mul", result, steps.parameter(1))
+    steps.store(result, 2, F16, identity((1, m, n)))
+    functors = (("A", a), ("B", b), ("Epilogue", steps.expression()))
+    problem = Problem(
+        batch=1,
+        m=m,
+        n=columns,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        accumulate=F32,
+        a_storage=F16,
+        b_storage=F16,
+        is_paired=role == "pair",
+    )
+    others = alternative_products(problem, dict(functors), (F16, F16), True, "ffma")
+    return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=others)
+
+
+def wanted() -> Iterator[tuple[tuple[int, int, int], str, bool, KernelRequest]]:
+    """Yield what to compile."""
+    sm_90a = target("sm_90a")
+    for shape in SHAPES:
+        for role in ("pair", "first", "second"):
+            part = lowered(shape, role)
+            best = chosen(part, sm_90a, lambda kind, problem, on: kind.choose(problem, on))
+            found = [(best.family.name, best.problem, best.schedule)]
+            ranked: list[tuple[float, str, Any, Any]] = []
+            for name, problem in part.alternatives:
+                kind: Any = family(name)
+                if not serves(kind, problem, part.functors):
+                    continue
+                legal = (s for s in kind.rules._candidates(problem.product, sm_90a) if not kind.violations(problem, s, sm_90a))
+                ranked += [(kind.estimated_us(problem, s, sm_90a), name, problem, s) for s in legal]
+            seen = {_tiling(found[0][0], found[0][2])}
+            for _, name, problem, schedule in sorted(ranked, key=lambda item: item[0]):
+                if _tiling(name, schedule) not in seen and len(seen) <= BUILT:
+                    seen.add(_tiling(name, schedule))
+                    found.append((name, problem, schedule))
+            for number, (name, problem, schedule) in enumerate(found):
+                pointers = 4 if role == "second" else 3
+                functors = part.functors
+                yield (
+                    shape,
+                    role,
+                    number == 0,
+                    KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=pointers),
+                )
+
+
+def _tiling(name: str, schedule: Any) -> tuple[Any, ...]:
+    """Return what tells schedules that are worth a look apart."""
+    return name, schedule.tile_m, schedule.tile_n, schedule.threads, getattr(schedule, "ping_pong", 0), getattr(schedule, "cluster_k", 1)
+
+
+def build(path: Path, workers: int = 1) -> int:
+    """Compile the kernels."""
+    sm_90a, store = target("sm_90a"), Cache.default()
+
+    def one(item: tuple[tuple[int, int, int], str, bool, KernelRequest]) -> Kernel | None:
+        shape, role, is_chosen, request = item
+        text = render(request)
+        try:
+            cubin = compile_kernel(text.text, text.symbol, sm_90a, store)
+        except ToolchainError as error:
+            print(f"{shape} {role}: {error}")
+            return None
+        used = cubin.resources[text.symbol]
+        if used.spill_store_bytes:
+            print(f"{shape} {role} {request.schedule}: spills {used.spill_store_bytes} bytes")
+        s = request.schedule
+        return Kernel(
+            shape=shape,
+            role=role,
+            is_chosen=is_chosen,
+            label=f"{request.family} {s.tile_m}x{s.tile_n} t{s.threads}",
+            schedule=s,
+            symbol=text.symbol,
+            cubin=cubin.image,
+            geometry=family(request.family).geometry(request.problem, s),
+            maps=tensor_maps(request),
+        )
+
+    with ThreadPoolExecutor(workers) as pool:
+        kernels = [found for found in pool.map(one, wanted()) if found is not None]
+    path.write_bytes(pickle.dumps(kernels))
+    print(f"{len(kernels)} kernels, {path.stat().st_size >> 10} KiB")
+    return 0
+
+
+def run(path: Path, out: Path) -> int:
+    """Measure them."""
+    from tests.bench.gemm.measure import Cuda
+
+    kernels: list[Kernel] = pickle.loads(path.read_bytes())
+    cuda = Cuda()
+    rows: list[dict[str, Any]] = []
+    for shape in dict.fromkeys(kernel.shape for kernel in kernels):
+        rows += measure(shape, [kernel for kernel in kernels if kernel.shape == shape], cuda)
+        out.write_text(json.dumps(rows, indent=1))
+        sys.stdout.flush()
+    return int(any(row["error"] > 4e-3 for row in rows))
+
+
+def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -> list[dict[str, Any]]:
+    """Check and time the kernels of a unit, all with programmatic edges as in a compiled model."""
+    import torch
+
+    from tests.bench.gemm.measure import captured, timed
+
+    m, n, k = shape
+    generator = torch.Generator("cuda").manual_seed(1)
+
+    def drawn(*sizes: int, scale: float = 1.0) -> torch.Tensor:
+        return (torch.randn(sizes, device="cuda", generator=generator) * scale).half()
+
+    copies = max(1, min(32, -(-ROTATED_BYTES // (4 * n * k))))
+    a = drawn(m, k)
+    weights = [drawn(n, 2, k, scale=k**-0.5) for _ in range(copies)]  # rows in turn, as a pair has them
+    apart = [[w[:, i].contiguous() for w in weights] for i in range(2)]
+    gates, results = ([torch.empty(m, n, device="cuda", dtype=torch.half) for _ in range(copies)] for _ in range(2))
+    checked = torch.unique(torch.randint(0, m, (48,), device="cuda"))
+
+    def truth(copy: int) -> torch.Tensor:
+        first, second = (a[checked].double() @ side[copy].double().t() for side in apart)
+        return torch.nn.functional.silu(first) * second
+
+    def blocks(kernel: Kernel) -> Callable[[int], None]:
+        function = cuda.function(kernel)
+        found = []
+        for copy in range(copies):
+            places = {
+                "pair": [weights[copy], results[copy]],
+                "first": [apart[0][copy], gates[copy]],
+                "second": [apart[1][copy], results[copy], gates[copy]],
+            }[kernel.role]
+            found.append(cuda.block(kernel, [a.data_ptr(), *(t.data_ptr() for t in places)]))
+        return lambda number: cuda.launch(kernel, function, found[number % copies], is_dependent=True)
+
+    def torchs(number: int) -> None:
+        first, second = (a @ side[number % copies].t() for side in apart)
+        torch.mul(torch.nn.functional.silu(first), second, out=results[number % copies])
+
+    launched = {id(kernel): blocks(kernel) for kernel in kernels}
+    contenders: dict[str, tuple[Callable[[int], None], bool]] = {"torch": (torchs, True)}
+    for one in kernels:
+        if one.role == "pair":
+            contenders[f"one: {one.label}"] = launched[id(one)], one.is_chosen
+    for one in (kernel for kernel in kernels if kernel.role == "first"):
+        for two in (kernel for kernel in kernels if kernel.role == "second"):
+
+            def both(number: int, one: Kernel = one, two: Kernel = two) -> None:
+                launched[id(one)](number)
+                launched[id(two)](number)
+
+            contenders[f"two: {one.label}, {two.label}"] = both, one.is_chosen and two.is_chosen
+    rows = []
+    graphs = {}
+    estimate = timed(captured(torchs, 4)) / 4
+    launches = int(max(4, min(200, GRAPH_US / estimate)))
+    for label, (call, is_chosen) in contenders.items():
+        results[copies - 1].fill_(float("nan"))
+        call(copies - 1)
+        torch.cuda.synchronize()
+        found = results[copies - 1][checked].double()
+        error = float((found - truth(copies - 1)).norm() / truth(copies - 1).norm())
+        rows.append({"shape": shape, "label": label, "is_chosen": is_chosen, "error": error, "copies": copies})
+        graphs[label] = captured(call, launches)
+    times: dict[str, list[float]] = {label: [] for label in graphs}
+    labels = list(graphs)
+    shuffled = random.Random(0)
+    for _ in range(TURNS):
+        shuffled.shuffle(labels)
+        for label in labels:
+            times[label].append(timed(graphs[label]) / launches)
+    for row in rows:
+        row["us"] = statistics.median(times[row["label"]])
+    print(f"-- {m}x{n}x{k}, {copies} copies, {launches} launches")
+    best = {kind: min(row["us"] for row in rows if row["label"].startswith(kind)) for kind in ("one", "two", "torch")}
+    untuned = {kind: min(row["us"] for row in rows if row["label"].startswith(kind) and row["is_chosen"]) for kind in ("one", "two")}
+    print(f"   best: one {best['one']:.2f} two {best['two']:.2f} torch {best['torch']:.2f}  two/one x{best['two'] / best['one']:.3f}")
+    print(f"   untuned: one {untuned['one']:.2f} two {untuned['two']:.2f}  two/one x{untuned['two'] / untuned['one']:.3f}")
+    for row in sorted(rows, key=lambda row: row["us"])[:12]:
+        print(f"   {row['us']:9.2f} us {'*' if row['is_chosen'] else ' '} {row['label']}  err {row['error']:.1e}")
+    return rows
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["build", file]:
+            sys.exit(build(Path(file)))
+        case ["run", file, results]:
+            sys.exit(run(Path(file), Path(results)))
+        case _:
+            sys.exit(__doc__)
