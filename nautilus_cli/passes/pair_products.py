@@ -7,7 +7,7 @@ Requires: a decomposed graph. Establishes: no two such products are apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
@@ -36,40 +36,58 @@ def pair_products(graph: Graph) -> Graph:
     return substitute(graph, nodes=replaced) if replaced else graph
 
 
+def is_by_constant(flow: Dataflow, node: Node) -> bool:
+    """Whether NODE multiplies rows that a run gives by one constant matrix of floats."""
+    if node.op != MATMUL.name:
+        return False
+    a, b = node.operands()
+    shape = b.type.static
+    is_constant = flow.source(b)[0].constant is not None and flow.source(a)[0].constant is None
+    return is_constant and a.type.dtype in FLOATS and len(a.type.static) > 1 and len(shape) > 1 and all(same(d, 1) for d in shape[:-2])
+
+
+def element_by_element(flow: Dataflow, starts: Iterable[Node], elements: int) -> set[Node]:
+    """Return those of STARTS, and of what reads their results at the same place, that are pointwise and of as many elements.
+
+    Args:
+        flow: the graph.
+        starts: nodes to begin with.
+        elements: of every result.
+    """
+    found: dict[Node, None] = {}
+    queue = list(starts)
+    while queue and len(found) < MOST_NODES:
+        node = queue.pop(0)
+        if node in found or not isinstance(operators()[node.op].lowering, Pointwise | Cast):
+            continue
+        (result,) = node.results()
+        if same(result.type.elements, elements):
+            found[node] = None
+            queue += _in_place(flow, result)
+    return set(found)
+
+
+def _in_place(flow: Dataflow, value: Value) -> Iterator[Node]:
+    """Yield the nodes that read every element of VALUE at its own place."""
+    for reader in flow.readers.get(value, ()):
+        if all(flow.is_whole(read) for read in reader.operands() if flow.source(read)[0] is value):
+            yield reader
+
+
 def _of_the_same_rows(flow: Dataflow) -> Iterator[list[Node]]:
     """Yield products by constants of one shape that have their left operand in common, where there are several."""
     found: dict[object, list[Node]] = {}
     for node in flow.computing:
-        if node.op != MATMUL.name:
-            continue
-        a, b = node.operands()
-        shape = b.type.static
-        is_constant = flow.source(b)[0].constant is not None and flow.source(a)[0].constant is None
-        if is_constant and a.type.dtype in FLOATS and len(a.type.static) > 1 and len(shape) > 1 and all(same(d, 1) for d in shape[:-2]):
+        if is_by_constant(flow, node):
+            a, b = node.operands()
             found.setdefault((*flow.source(a), a.type, b.type), []).append(node)
     return (nodes for nodes in found.values() if len(nodes) > 1)
 
 
 def _reached(flow: Dataflow, product: Node) -> set[Node]:
-    """Return the pointwise nodes that work on a product's results element by element, as many as one kernel takes."""
-    elements = next(product.results()).type.elements
-    found: dict[Node, None] = {}
-    queue = [product]
-    while queue and len(found) < MOST_NODES:
-        node = queue.pop(0)
-        for result in node.results():
-            for reader in flow.readers.get(result, ()):
-                if reader not in found and _is_element_by_element(flow, reader, result, elements):
-                    found[reader] = None
-                    queue.append(reader)
-    return set(found)
-
-
-def _is_element_by_element(flow: Dataflow, node: Node, value: Value, elements: int) -> bool:
-    """Whether NODE is pointwise, of as many elements, and reads each of VALUE at its own place."""
-    if not isinstance(operators()[node.op].lowering, Pointwise | Cast) or not same(next(node.results()).type.elements, elements):
-        return False
-    return all(flow.is_whole(read) for read in node.operands() if flow.source(read)[0] is value)
+    """Return the pointwise nodes that work on a product's results."""
+    (result,) = product.results()
+    return element_by_element(flow, _in_place(flow, result), result.type.elements)
 
 
 def _pair(first: Node, second: Node) -> Node:

@@ -12,6 +12,7 @@ from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes.alias_caches import alias_caches, require_caches
 from nautilus_cli.passes.decompose import decompose
 from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.halve_products import halve_products
 from nautilus_cli.passes.layout import layout
 from nautilus_cli.passes.materialize import materialize
 from nautilus_cli.passes.pair_products import pair_products
@@ -29,7 +30,8 @@ PASSES: tuple[tuple[Pass, str], ...] = (
     (alias_caches, "where asked for: before the rules, which look through the Concat that appends to a cache"),
     (apply_rules, "scales and biases fold into weights while convolutions still stand alone"),
     (remove_identity, "rules leave multiplications by one and empty movement"),
-    (pair_products, "after everything that takes a product for itself: what folds into its weights, what goes between two of them"),
+    (halve_products, "after the rules, which know products with one bias"),
+    (pair_products, "of what the pass before took apart, too"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
     (within_limits, "before anything that puts nodes into kernels"),
     (separate_outputs, "after everything that could make two outputs equal"),
