@@ -105,8 +105,8 @@ def lowered(shape: tuple[int, int, int], role: str) -> Lowered:
     return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=others)
 
 
-def wanted() -> Iterator[tuple[tuple[int, int, int], str, bool, KernelRequest]]:
-    """Yield what to compile."""
+def wanted() -> Iterator[tuple[tuple[int, int, int], str, int, KernelRequest]]:
+    """Yield what to compile: shape, role, its number among those of the role, of which 0 is what a compilation chooses, and the kernel."""
     sm_90a = target("sm_90a")
     for shape in SHAPES:
         for role in ("pair", "first", "second"):
@@ -145,8 +145,8 @@ def build(path: Path, workers: int = 1) -> int:
     """Compile the kernels."""
     sm_90a, store = target("sm_90a"), Cache.default()
 
-    def one(item: tuple[tuple[int, int, int], str, bool, KernelRequest]) -> Kernel | None:
-        shape, role, is_chosen, request = item
+    def one(item: tuple[tuple[int, int, int], str, int, KernelRequest]) -> Kernel | None:
+        shape, role, number, request = item
         text = render(request)
         try:
             cubin = compile_kernel(text.text, text.symbol, sm_90a, store)
@@ -160,8 +160,8 @@ def build(path: Path, workers: int = 1) -> int:
         return Kernel(
             shape=shape,
             role=role,
-            is_chosen=is_chosen,
-            label=f"{request.family} {s.tile_m}x{s.tile_n} t{s.threads}",
+            is_chosen=number == 0,
+            label=f"{request.family} {number}: {s.tile_m}x{s.tile_n} of {s.threads}",
             schedule=s,
             symbol=text.symbol,
             cubin=cubin.image,
