@@ -70,7 +70,7 @@ class _Kernels:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the processes share: they are forked, so none of it is sent."""
+    """What the processes share. Where they are forked, none of it is sent."""
 
     cases: Mapping[str, Case]
     target: Target
@@ -152,7 +152,8 @@ class _Bench:
 
     def each(self, work: Callable[[Any], Any], tasks: Sequence[Any], timeout_s: float) -> Iterator[tuple[Any, Any]]:
         """Do tasks in other processes."""
-        return workers.each(work, tasks, processes=self.jobs, timeout_s=timeout_s)
+        is_forked = self.work.target.is_emulated
+        return workers.each(work, tasks, processes=self.jobs, timeout_s=timeout_s, is_forked=is_forked)
 
     def tasks(self) -> list[tuple[str, str]]:
         """Plan all and compile their kernels; return (case, name of its image) of those that can be assembled."""

@@ -147,6 +147,13 @@ def test_a_process_that_raises_dies_or_hangs_costs_only_its_task():
     assert results["hang"] == "took longer than 1 s"
 
 
+def test_processes_that_begin_anew_plan_and_compile_for_a_gpu(tmp_path, capsys):
+    file = tmp_path / "cases.zip"
+    assert command.main(["export", "--only", "test_abs", "--libraries", "--target", "sm_90a", "-o", str(file)]) == 0
+    assert "1 cases" in capsys.readouterr().out
+    assert list(archive.read_libraries(file)) == ["node/test_abs"]
+
+
 def test_an_archive_keeps_every_bit(tmp_path):
     model = helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [], []))
     values = (np.array([1, np.nan, -0.0], F32), np.array([1.5], BF16), np.array(3, np.int64), [np.ones(2), np.zeros((0, 1))], None)

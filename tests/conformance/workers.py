@@ -19,9 +19,8 @@ class Lost(Exception):
 class _Worker:
     """One process and what it is doing."""
 
-    def __init__(self, work: Callable[[Any], Any]) -> None:
-        # A forked process has the cases already; they are not sent.
-        context = multiprocessing.get_context("fork")
+    def __init__(self, work: Callable[[Any], Any], is_forked: bool) -> None:
+        context = multiprocessing.get_context("fork") if is_forked else multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(work, theirs), daemon=True)
         self.process.start()
@@ -39,7 +38,9 @@ class _Worker:
         self.process.join()
 
 
-def each(work: Callable[[Any], Any], tasks: Sequence[Any], *, processes: int, timeout_s: float) -> Iterator[tuple[Any, Any]]:
+def each(
+    work: Callable[[Any], Any], tasks: Sequence[Any], *, processes: int, timeout_s: float, is_forked: bool = True
+) -> Iterator[tuple[Any, Any]]:
     """Yield (task, what WORK gives for it) as they end; the result is an exception where WORK raised or its process was lost.
 
     Args:
@@ -47,6 +48,8 @@ def each(work: Callable[[Any], Any], tasks: Sequence[Any], *, processes: int, ti
         tasks: sent to it.
         processes: how many at once.
         timeout_s: longest time of one task.
+        is_forked: whether a process begins as a copy of this one, and so has at once what WORK refers to. A copy cannot use a CUDA
+            driver that was started here; where that matters, WORK is sent to a process that begins anew.
     """
     waiting = list(reversed(tasks))
     idle: list[_Worker] = []
@@ -54,7 +57,7 @@ def each(work: Callable[[Any], Any], tasks: Sequence[Any], *, processes: int, ti
     try:
         while waiting or busy:
             while waiting and len(busy) < processes:
-                worker = idle.pop() if idle else _Worker(work)
+                worker = idle.pop() if idle else _Worker(work, is_forked)
                 worker.give(waiting.pop(), timeout_s)
                 busy.append(worker)
             soonest = min(worker.deadline for worker in busy)
