@@ -131,7 +131,7 @@ def wanted() -> Iterator[tuple[tuple[int, int, int], str, int, KernelRequest]]:
                 yield (
                     shape,
                     role,
-                    number == 0,
+                    number,
                     KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=pointers),
                 )
 
