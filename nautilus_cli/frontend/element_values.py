@@ -19,6 +19,7 @@ from nautilus_cli.ir.dims import Element, FloatElement, Symbol, Symbolic, is_sym
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.operands import HIGHEST, LOWEST, RangeError, UnknownContentsError
 
@@ -72,6 +73,16 @@ def _elements(name: str, type_: TensorType, taken: set[str], ranges: Mapping[str
             continue
         array[index] = element(Element(name, index, saturates=True), label, max(low, LOWEST), min(high, HIGHEST))
     return array.reshape(type_.static)
+
+
+def taken_ranges(inputs: Inputs) -> list[Requirement]:
+    """Return the ranges that elements are cut to, which a run makes sure of even where nothing else depends on the element."""
+    found = (_symbol(value) for array in inputs.elements.values() for value in array.reshape(-1))
+    return [
+        Requirement(value=element(symbol.source, symbol.name, symbol.low, symbol.high), low=symbol.low, high=symbol.high, text=symbol.name)
+        for symbol in found
+        if symbol is not None and isinstance(symbol.source, Element) and not symbol.source.saturates
+    ]
 
 
 def with_ranges(inputs: Inputs, error: RangeError) -> Inputs | None:

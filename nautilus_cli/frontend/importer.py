@@ -16,11 +16,12 @@ from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.registry import constructs
 from nautilus_cli.frontend.conversion import converted
 from nautilus_cli.frontend.declared_sizes import checked
-from nautilus_cli.frontend.element_values import is_candidate
+from nautilus_cli.frontend.element_values import is_candidate, taken_ranges
 from nautilus_cli.frontend.entities import Entity, Text
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
 from nautilus_cli.frontend.inputs import Inputs, declared_type, require_known
+from nautilus_cli.frontend.host_reads import require_plannable
 from nautilus_cli.frontend.names import domain_name, is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name, text_outputs
@@ -77,6 +78,7 @@ def import_graph(
     """
     importer = Importer(model, external, size_bytes)
     graph = importer.run(model.graph, inputs, weights)
+    require_plannable(graph, importer.builder.bounds)
     if notes is not None:
         notes += [*importer.notes, *dict.fromkeys(importer.builder.bounds.notes)]
     return graph
@@ -110,6 +112,7 @@ class Importer:
         scope = self._body_of(graph, inputs, weights)
         require_known(inputs.bounds, self._builder.bounds.names, inputs)
         outputs = self._guarded(checked_outputs(graph, scope), inputs)
+        self._builder.requirements += taken_ranges(inputs)
         result = replace(with_stored_sizes(prune(self._builder.graph(outputs))), texts=inputs.texts | text_outputs(graph, scope))
         for node in all_nodes(result):
             self._builder.origin = node.origin
@@ -121,7 +124,7 @@ class Importer:
 
     def _body_of(self, graph: GraphProto, inputs: Inputs, weights: Mapping[int, np.ndarray]) -> Scope:
         """Import the nodes of the main graph; return the scope that their results are in."""
-        self._builder.bounds.given = inputs.bounds
+        self._builder.bounds.given, self._builder.bounds.read = inputs.bounds, inputs.read
         scope = Scope(versions=self._versions, external=self._external, initializers=initializers_by_name(graph, weights))
         for name, array in inputs.constants.items():
             scope.values[name] = self._builder.constant(array, name)
@@ -186,6 +189,11 @@ class Importer:
     def declared(self, tensor: str) -> tuple[int | Sym, ...] | None:
         """Return the dimensions that the model declares for one of its outputs, or for what becomes one unchanged; None for any."""
         return declared_type(self._declared_outputs[tensor], "output").dims if tensor in self._declared_outputs else None
+
+    @property
+    def unrolled(self) -> int:
+        """Nodes and iterations that loops have unrolled to so far."""
+        return self._unrolled
 
     def spend(self, count: int, where: str, *, is_repeated: bool = True) -> None:
         """Count nodes, or iterations of loops; raises ModelError once there are too many."""

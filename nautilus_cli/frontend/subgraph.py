@@ -48,6 +48,11 @@ class Host(Protocol):
         """Return the dimensions that the model declares for one of its outputs, or for what becomes one unchanged; None for any."""
         ...
 
+    @property
+    def unrolled(self) -> int:
+        """What unrolling has made so far, as `spend` counts it."""
+        ...
+
     def spend(self, count: int, where: str) -> None:
         """Count what unrolling makes; raises ModelError once it is too much."""
         ...

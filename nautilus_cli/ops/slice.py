@@ -76,12 +76,12 @@ def bounds(
         return _along_open_axes(shape, starts, ends, axes, steps)
     first, step, extent = [0] * len(shape), [1] * len(shape), list(shape)
     for axis, b, e, s in zip(normal_axes(axes, len(shape)), starts, ends, steps, strict=True):
-        step[axis] = s
         if any(map(is_symbolic, (b, e, s, shape[axis]))):
-            first[axis], extent[axis] = _symbolic_range(b, e, s, shape[axis])
+            step[axis] = _no_longer_than(shape[axis], s)
+            first[axis], extent[axis] = _symbolic_range(b, e, step[axis], shape[axis])
             continue
         taken = range(*slice(b, e, s).indices(shape[axis]))  # Python clamps as the specification does
-        first[axis], extent[axis] = (taken.start if len(taken) else 0), len(taken)
+        first[axis], step[axis], extent[axis] = (taken.start if len(taken) else 0), (s if len(taken) > 1 else 1), len(taken)
     return Bounds(tuple(first), tuple(step), tuple(extent))
 
 
@@ -97,11 +97,17 @@ def _along_open_axes(
         hits = [equal(from_front(axis, rank), dim) for axis in axes]
         begin = sum(is_here * b for is_here, b in zip(hits, starts, strict=True))
         end = size + sum(is_here * (e - size) for is_here, e in zip(hits, ends, strict=True))
-        step.append(1 + sum(is_here * (s - 1) for is_here, s in zip(hits, steps, strict=True)))
+        step.append(_no_longer_than(size, 1 + sum(is_here * (s - 1) for is_here, s in zip(hits, steps, strict=True))))
         start, count = _symbolic_range(_under_a_name(begin), _under_a_name(end), _under_a_name(step[-1]), size)
         first.append(start)
         extent.append(count)
     return Bounds(tuple(first), tuple(step), tuple(extent))
+
+
+def _no_longer_than(size: int, step: int) -> int:
+    """Return a step that takes the same of a dimension and is no longer than it: models write the longest there is for one element."""
+    most = max(1, upper(size))
+    return minimum(maximum(step, -most), most)
 
 
 def _under_a_name(number: int) -> int:

@@ -9,12 +9,14 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from onnx import TensorProto, helper
 
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.model import EmulatorOptions
+from tests.e2e.networks import model, port, saved
 
 POISONED = EmulatorOptions(poison=True)
 HIGHEST, LOWEST = 2**63 - 1, -(2**63)
@@ -187,3 +189,54 @@ def test_nothing_has_no_places(tmp_path: Path) -> None:
     with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(1, 3)}), emulator=POISONED) as library:
         found = library(x=np.zeros((0, 3), np.float32), w=np.zeros((2, 0), np.float32))
         assert found["y"].shape == found["z"].shape == (2, 0)
+
+
+def test_the_greatest_of_nothing(tmp_path: Path) -> None:
+    """The count decides no size then, and is checked all the same."""
+    text = "edges (float[0] x, int64[1] k) => (float[n] best, int64[n] places) { best, places = TopK (x, k) }"
+    x = np.zeros(0, np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+        assert library(x=x, k=np.array([0]))["best"].shape == (0,)
+        with pytest.raises(UsageError, match="input 'k' holds 1 in element 0; the library was compiled for 0 to 0 there"):
+            library(x=x, k=np.array([1]))
+
+
+@pytest.mark.parametrize("axes", ["zero", "a"])
+def test_the_longest_step_takes_one_element(axes: str, tmp_path: Path) -> None:
+    text = f"""edges (float[N] x, int64[1] b, int64[1] e, int64[1] a, int64[1] s) => (float[n] y, int64[1] same) {{
+      zero = Constant <value = int64[1] {{0}}> ()
+      same = Identity (a)
+      y = Slice (x, b, e, {axes}, s)
+    }}"""
+    x = np.arange(10, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(0, 12)}), emulator=POISONED) as library:
+        for step in (HIGHEST, 2**31, 10, 3, 1, -1, -4, -(2**40), LOWEST):
+            for b, e in ((0, HIGHEST), (3, 7), (-1, LOWEST), (HIGHEST, LOWEST), (5, 0)):
+                found = library(x=x, b=np.array([b]), e=np.array([e]), a=np.array([0]), s=np.array([step]))["y"]
+                np.testing.assert_array_equal(found, x[b:e:step], err_msg=f"{b}:{e}:{step}")
+
+
+def nested_loops(depth: int, trips: int) -> onnx.ModelProto:
+    """Return loops within loops, of which the innermost adds 1 to s0 and multiplies s1 by -1."""
+    body = [helper.make_node("Add", [f"s{depth}", "one"], ["r"]), helper.make_node("Neg", [f"t{depth}"], ["u"])]
+    given = ("r", "u")
+    for level in range(depth, 0, -1):
+        inputs = [(f"i{level}", TensorProto.INT64), (f"c{level}", TensorProto.BOOL)]
+        inputs += [(f"s{level}", TensorProto.FLOAT), (f"t{level}", TensorProto.FLOAT)]
+        outputs = [(f"o{level}", TensorProto.BOOL), *((name, TensorProto.FLOAT) for name in given)]
+        body.append(helper.make_node("Identity", [f"c{level}"], [f"o{level}"]))
+        ports = ([helper.make_tensor_value_info(name, type_, []) for name, type_ in side] for side in (inputs, outputs))
+        given = (f"r{level - 1}", f"u{level - 1}")
+        loop = helper.make_graph(body, f"body{level}", *ports)
+        body = [helper.make_node("Loop", ["trips", "go", f"s{level - 1}", f"t{level - 1}"], list(given), body=loop)]
+    constants = {"trips": np.array(trips), "go": np.array(True), "one": np.array(1, np.float32)}
+    return model(body, [port("s0"), port("t0")], [port(name) for name in given], constants)
+
+
+@pytest.mark.parametrize(("depth", "trips"), [(12, 2), (5, 5), (30, 1)])
+def test_loops_within_loops_are_steps_where_they_unroll_to_much(depth: int, trips: int, tmp_path: Path) -> None:
+    path, output = saved(nested_loops(depth, trips), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
+    with nautilus_cli.load(output, emulator=POISONED) as library:
+        found = library(s0=np.float32(0.5), t0=np.float32(3))
+        assert (found["r0"], found["u0"]) == (0.5 + trips**depth, 3 * (-1) ** (trips**depth % 2))

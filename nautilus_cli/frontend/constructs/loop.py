@@ -39,6 +39,9 @@ MOST_UNROLLED = 64
 MOST_UNROLLED_NODES = 2000
 """Nodes that such a loop unrolls to."""
 
+MOST_CHOSEN_NODES = 10_000
+"""Nodes and iterations, those of trials included, that loops of a model unroll to which need not: more are left for those which must."""
+
 MOST_CHECKED_NODES = 200
 """Nodes that a loop whose end is only known at run time unrolls to: all are computed, which is quicker than to wait for its condition."""
 
@@ -104,6 +107,7 @@ def _held(
     limit = None if trips is None or trips.constant is None else int(trips.constant.item())
     if (condition is not None and condition.constant is not None and not condition.constant.item()) or (limit is not None and limit < 1):
         return None, ""
+    before = call.host.unrolled
     try:
         found = body_graph(call, body, states, is_loop=True)
     except (UndecidedError, RangeError):
@@ -118,9 +122,8 @@ def _held(
     if trips is None and declared is None and not found.is_conditional and not found.is_last:
         raise call.error("never ends: it has no trip count, and its condition stays true")
     is_open = trips is not None and limit is None
-    if (not is_open and (found.is_last or found.is_settled)) or (
-        limit is not None and limit <= MOST_UNROLLED and limit * len(found.graph.nodes) <= few
-    ):
+    is_short = limit is not None and unrolls_to_little(call, limit, found, call.host.unrolled - before, few)
+    if is_short or (not is_open and (found.is_last or found.is_settled)):
         return None, ""
     if declared is not None and not (is_certain and limit is not None):
         return None, ""  # the declared length is held against the run's
@@ -141,6 +144,20 @@ def _held(
     if count is not None and trips is not None:
         _ask_for(call, trips)
     return _counted(call, found.counting or found, known, count, start), ""
+
+
+def unrolls_to_little(call: Occurrence, trips: int, body: Body, work: int, few: int = MOST_UNROLLED_NODES) -> bool:
+    """Whether a loop that need not be unrolled is.
+
+    Args:
+        call: the node.
+        trips: iterations.
+        body: of it.
+        work: nodes and iterations that BODY took to import; of loops in loops that is many times its nodes.
+        few: nodes that it may unroll to.
+    """
+    is_small = trips <= MOST_UNROLLED and trips * len(body.graph.nodes) <= few
+    return is_small and call.host.unrolled + trips * work <= MOST_CHOSEN_NODES
 
 
 def _ask_for(call: Occurrence, trips: Value) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.loop import MOST_UNROLLED, MOST_UNROLLED_NODES, declared_element
+from nautilus_cli.frontend.constructs.loop import declared_element, unrolls_to_little
 from nautilus_cli.frontend.constructs.loop_body import body_graph, repeated
 from nautilus_cli.frontend.constructs.selection import select
 from nautilus_cli.frontend.constructs.stacking import element, stacked
@@ -88,6 +88,7 @@ def _held(call: Occurrence, run: _Run) -> list[Value] | None:
     elements = [TensorType(v.type.dtype, (*v.type.static[:axis], *v.type.static[axis + 1 :])) for v, axis in run.inputs]
     if not is_symbolic(run.steps) and run.steps <= 1:
         return None
+    before = call.host.unrolled
     try:
         found = body_graph(call, run.body, run.states, is_loop=False, elements=elements)
     except (UndecidedError, UnknownContentsError, RangeError):
@@ -96,7 +97,7 @@ def _held(call: Occurrence, run: _Run) -> list[Value] | None:
         if is_symbolic(run.steps):
             raise
         return None  # unrolled, it is the step at fault that the error names
-    if not is_symbolic(run.steps) and run.steps <= MOST_UNROLLED and run.steps * len(found.graph.nodes) <= MOST_UNROLLED_NODES:
+    if not is_symbolic(run.steps) and unrolls_to_little(call, run.steps, found, call.host.unrolled - before):
         return None
     axes = [_axis(call, axis, len(type_.static) + 1, "scan_output_axes") for axis, type_ in zip(run.output_axes, found.pieces, strict=True)]
     states, collected, _ = repeated(

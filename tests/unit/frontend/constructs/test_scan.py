@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nautilus_cli.frontend.constructs import scan as scan_module
+from nautilus_cli.frontend.constructs import loop as loop_module
 from tests.unit.frontend.constructs.held import drawn, hold, refused
 from tests.unit.frontend.models import ops
 
@@ -50,7 +50,7 @@ def test_axes(axis: int, shape: tuple[int, int], out: int) -> None:
 @pytest.fixture(params=["unrolled", "held"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unrolls scans, and holds their bodies."""
-    monkeypatch.setattr(scan_module, "MOST_UNROLLED", 64 if request.param == "unrolled" else 0)
+    monkeypatch.setattr(loop_module, "MOST_UNROLLED", 64 if request.param == "unrolled" else 0)
 
 
 @pytest.mark.usefixtures("way")
