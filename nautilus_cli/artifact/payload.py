@@ -24,7 +24,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Launch, Plan, Port
-from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Refuse, Repeat, Step, Word, all_steps
+from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Read, Refuse, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
 PAYLOAD_VERSION = 9
@@ -57,7 +57,7 @@ MAP_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}
 MAP_RANK = 5
 NONE = 0xFFFFFFFF
 """In place of a word: there is none. Source: PAYLOAD_NONE of templates/host/payload.h."""
-_LAUNCHES, _COPY, _REFUSE, _IF, _LOOP = range(5)
+_LAUNCHES, _COPY, _REFUSE, _READ, _IF, _LOOP = range(6)
 _DEPENDENT = 1
 """LAUNCH_DEPENDENT of templates/host/payload.h: every kernel waits for the one before it by itself."""
 
@@ -262,6 +262,13 @@ class _Tables:
                 case Copy():
                     kind = _COPY
                     words = [self.add_word(plan, word) for word in (step.to, step.source, Word(kind="integer", value=step.bytes))]
+                case Read():
+                    kind, name, launches, words[0] = (
+                        _READ,
+                        str(step.size),
+                        (self.sizes.symbol(step.size), 0),
+                        self.add_word(plan, step.source),
+                    )
                 case Refuse():
                     kind, name = _REFUSE, step.message
                 case Choice():

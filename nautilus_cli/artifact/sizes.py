@@ -22,10 +22,12 @@ from nautilus_cli.ir.dims import (
     Maximum,
     Named,
     Quotient,
+    Read,
     Rounded,
     Symbol,
     Symbolic,
 )
+from nautilus_cli.ir.occurrences import symbols
 
 SIZE = struct.Struct("<2Iq")
 SYMBOL = struct.Struct("<4I3q")
@@ -69,11 +71,12 @@ _ROUNDINGS = {"floor": Operation.FLOOR, "ceil": Operation.CEIL, "even": Operatio
 
 
 class Source(IntEnum):
-    """Where the value of a symbol comes from: a dimension of an input, or an element of one, which may saturate."""
+    """Where the value of a symbol comes from: a dimension of an input, an element of one, which may saturate, or a step that reads it."""
 
     DIMENSION = 0
     ELEMENT = 1
     SATURATING = 2
+    READ = 3
 
 
 class Patched(IntEnum):
@@ -143,10 +146,18 @@ class SizeTable:
         assert total is not None
         return total
 
+    def symbol(self, size: int) -> int:
+        """Return the number of a symbol, given as a size."""
+        (found,) = symbols(size)
+        self._symbol(found)
+        return self.symbols.index(found)
+
     def source(self, symbol: Symbol) -> tuple[Source, int, int]:
         """Return where the value of a symbol comes from: what of an input, which input, which element."""
         if symbol.source is None:
             return Source.DIMENSION, 0, 0
+        if isinstance(symbol.source, Read):
+            return Source.READ, 0, 0
         if isinstance(symbol.source, Count):
             raise InternalError(f"the host has to know {symbol.name}, which a kernel gives")
         kind = Source.SATURATING if symbol.source.saturates else Source.ELEMENT

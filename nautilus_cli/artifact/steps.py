@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nautilus_cli.ir.dims import Symbolic
-from nautilus_cli.lowering.program import Choice, Copy, Launches, Refuse, Repeat, Step, Word
+from nautilus_cli.lowering.program import Choice, Copy, Launches, Read, Refuse, Repeat, Step, Word
 
 
 def steps_data(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -23,6 +23,8 @@ def steps_text(steps: Sequence[Mapping[str, Any]], indent: str = "") -> Iterator
                 yield f"{indent}launches {step['first']}..{last}"
             case "copy":
                 yield f"{indent}copy {step['bytes']} bytes"
+            case "read":
+                yield f"{indent}read {step['size']}: the host waits for it, and plans what follows for what it is"
             case "refuse":
                 yield f"{indent}error: {step['message']}"
             case "if":
@@ -56,6 +58,8 @@ def _step(step: Step) -> dict[str, Any]:
             return {"count": step.count, "first": step.first, "kind": "launches"}
         case Copy():
             return {"bytes": _plain(step.bytes), "from": _word(step.source), "kind": "copy", "to": _word(step.to)}
+        case Read():
+            return {"from": _word(step.source), "kind": "read", "size": _plain(step.size)}
         case Refuse():
             return {"kind": "refuse", "message": step.message}
         case Choice():

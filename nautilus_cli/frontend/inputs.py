@@ -53,6 +53,7 @@ class Inputs:
         elements: symbols for the elements of run-time inputs that rules compute with; the host reads those.
         ranges: what the user says of elements, by `INPUT[NUMBER]`.
         bounds: what the user says of numbers that kernels give, by their names.
+        read: names of those for which the host waits.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
         lets_numbers_decide: whether numbers that kernels compute may decide shapes.
     """
@@ -63,6 +64,7 @@ class Inputs:
     elements: Mapping[str, np.ndarray] = field(default_factory=dict)
     ranges: Mapping[str, DimRange] = field(default_factory=dict)
     bounds: Mapping[str, int] = field(default_factory=dict)
+    read: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     lets_numbers_decide: bool = False

@@ -15,6 +15,7 @@ from nautilus_cli.frontend.declared_sizes import agrees, candidates, narrowed, s
 from nautilus_cli.frontend.element_values import require_used, with_elements, with_ranges
 from nautilus_cli.frontend.equal_dims import joined
 from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.frontend.host_reads import UnplannableError
 from nautilus_cli.frontend.importer import Importer, import_graph
 from nautilus_cli.frontend.inputs import NO_DIMS, Inputs, resolve_inputs
 from nautilus_cli.frontend.opsets import imported_versions
@@ -173,6 +174,9 @@ def _with_known_inputs(
             if isinstance(refusal, RangeError) and refusal.is_default:
                 taken = (f"{name} up to {high}" for name, (_, high) in refusal.ranges.items())
                 notes.append(f"values of inputs are sizes without a bound: {', '.join(taken)}; --dim sets other ranges.")
+        except UnplannableError as error:
+            inputs = replace(inputs, read=inputs.read | error.names)
+            notes += error.notes
         except UndecidedError as error:
             found = joined(inputs, error)
             if found is None:

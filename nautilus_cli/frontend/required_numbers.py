@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nautilus_cli.frontend.constructs.selection import required_to_hold
-from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.counts import given_in
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64
 from nautilus_cli.ops.builder import GraphBuilder
@@ -15,7 +15,7 @@ def with_required_numbers(builder: GraphBuilder, value: Value) -> Value:
     conditions = list(builder.conditions)
     kept = []
     for one in builder.requirements:
-        if not counts_in((one.value, one.low, one.high)):
+        if not given_in((one.value, one.low, one.high)):
             kept.append(one)
             continue
         found = number(builder, one.value, I64)

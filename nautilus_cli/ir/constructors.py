@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Count, Element, Float, Rounded, Symbol, same, upper
+from nautilus_cli.ir.dims import Count, Element, Float, Read, Rounded, Symbol, same, upper
 from nautilus_cli.ir.functions import whole
 from nautilus_cli.ir.polynomial import Polynomial
 
@@ -33,6 +33,13 @@ def count(name: str, bound: int) -> int:
     if same(bound, 0):
         return 0
     return Polynomial.of({((Symbol(name, 0, upper(bound), 1, Count(bound)), 1),): 1})
+
+
+def read(name: str, bound: int) -> int:
+    """Return a number from 0 to BOUND that a kernel writes while the model runs, and the host reads then."""
+    if same(bound, 0):
+        return 0
+    return Polynomial.of({((Symbol(name, 0, upper(bound), 1, Read(bound)), 1),): 1})
 
 
 def rounded(value: Float, manner: str, low: int, high: int, name: str) -> int:

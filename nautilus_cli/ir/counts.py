@@ -10,7 +10,22 @@ from math import prod
 
 from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.control import bodies, own_attributes
-from nautilus_cli.ir.dims import Atom, Count, Factor, Indicator, Maximum, Monomial, Named, Quotient, Rounded, Symbol, Symbolic, lower, upper
+from nautilus_cli.ir.dims import (
+    Atom,
+    Count,
+    Factor,
+    Indicator,
+    Maximum,
+    Monomial,
+    Named,
+    Quotient,
+    Read,
+    Rounded,
+    Symbol,
+    Symbolic,
+    lower,
+    upper,
+)
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.occurrences import symbols
@@ -18,16 +33,26 @@ from nautilus_cli.ir.polynomial import Polynomial
 
 
 def counts_in(value: object) -> frozenset[Symbol]:
-    """Return the counts on which an integer, or a tree of dataclasses and tuples, depends."""
+    """Return the counts on which an integer, or a tree of dataclasses and tuples, depends; not those that the host reads."""
+    return frozenset(s for s in given_in(value) if not isinstance(s.source, Read))
+
+
+def given_in(value: object) -> frozenset[Symbol]:
+    """Return the numbers that kernels give on which an integer, or a tree of dataclasses and tuples, depends."""
     return frozenset(s for e in expressions(value) for s in symbols(e) if isinstance(s.source, Count))
 
 
+def reads_in(value: object) -> frozenset[Symbol]:
+    """Return the numbers among them that the host reads while the model runs."""
+    return frozenset(s for s in given_in(value) if isinstance(s.source, Read))
+
+
 def counts_of(node: Node) -> frozenset[Symbol]:
-    """Return the counts that a node needs to know: those of its operands, its results and its attributes.
+    """Return the numbers of kernels that a node needs to know: those of its operands, its results and its attributes.
 
     Of a node that holds graphs they are those of the nodes in these, of which some may come from such a node.
     """
-    found = counts_in(own_attributes(node.attrs))
+    found = given_in(own_attributes(node.attrs))
     for body in bodies(node.attrs):
         found = found.union(*map(counts_of, body.nodes))
     for value in (*node.operands(), *node.results()):
@@ -36,9 +61,9 @@ def counts_of(node: Node) -> frozenset[Symbol]:
 
 
 def counts_of_value(value: Value) -> frozenset[Symbol]:
-    """Return the counts that the shape of a value depends on, and what is known of its contents."""
-    found = counts_in(value.type.shape)
-    return found if value.contents is None else found | counts_in(tuple(value.contents.reshape(-1)))
+    """Return the numbers of kernels that the shape of a value depends on, and what is known of its contents."""
+    found = given_in(value.type.shape)
+    return found if value.contents is None else found | given_in(tuple(value.contents.reshape(-1)))
 
 
 def linear(value: int) -> tuple[Symbol, int, int] | None:
@@ -47,10 +72,12 @@ def linear(value: int) -> tuple[Symbol, int, int] | None:
         return None
     match value.terms:
         case ((((Symbol(source=Count()) as symbol, 1),), factor),):
-            return symbol, factor, 0
+            found = symbol, factor, 0
         case (((), offset), (((Symbol(source=Count()) as symbol, 1),), factor)):
-            return symbol, factor, offset
-    return None
+            found = symbol, factor, offset
+        case _:
+            return None
+    return found if counts_in(value) else None
 
 
 def ceiling(value: int) -> int:
@@ -81,7 +108,7 @@ def _atom_limit(atom: Atom, *, is_upper: bool) -> int:
     if not counts_in(plain):
         return plain
     match atom:
-        case Symbol(source=Count() as source):
+        case Symbol(source=Count() as source):  # none that the host reads: `plain` depends on a count
             return source.bound if is_upper else atom.low
         case Quotient():
             divisor = maximum(1, _limit(atom.divisor, is_upper=not is_upper))

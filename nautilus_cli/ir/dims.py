@@ -51,6 +51,11 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Read(Count):
+    """Such a number that is too great at most to plan for: the host waits for it, and from there on it is one that the host knows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Symbol:
     """A named integer: a dimension of an input, or what `source` says. As an atom it stands for its value divided by `divisor`.
 

@@ -4,7 +4,7 @@ A name that is no plain word is quoted. What a symbol's values are stands apart,
 
     dim 'width' = 32..512/32              a dimension of an input, in multiples of 32
     dim 'n[0]' = 0..10 of 'n'[0]          an element of an input; with `saturating` behind it, one that stands for the nearest in the range
-    dim 'kept' = 0..40 counted 10*batch   a number that a kernel writes, and its bound
+    dim 'kept' = 0..40 counted 10*batch   a number that a kernel writes, and its bound; with `read` for `counted`, one that the host reads
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Count, Element, Indicator, Monomial, Symbol, Symbolic, is_symbolic
+from nautilus_cli.ir.dims import Count, Element, Indicator, Monomial, Read, Symbol, Symbolic, is_symbolic
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
@@ -41,7 +41,7 @@ def symbol_text(symbol: Symbol) -> str:
         case Element(input=name, index=index, saturates=saturates):
             source = f" of {name!r}[{index}]{' saturating' if saturates else ''}"
         case Count(bound=bound):
-            source = f" counted {size_text(bound)}"
+            source = f" {'read' if isinstance(symbol.source, Read) else 'counted'} {size_text(bound)}"
         case None:
             source = ""
     return f"{symbol.name!r} = {symbol.low}..{symbol.high}{multiples}{source}"
@@ -106,6 +106,8 @@ def parse_symbol(text: str, known: Mapping[str, Symbol]) -> Symbol:
         source = Element(input_, index, saturates=reader.take("saturating"))
     elif reader.take("counted"):
         source = Count(reader.sum())
+    elif reader.take("read"):
+        source = Read(reader.sum())
     reader.finish()
     return Symbol(name, low, high, divisor, source)
 

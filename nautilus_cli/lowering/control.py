@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from math import prod
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir import dims
 from nautilus_cli.ir.control import BranchAttrs, LoopAttrs
-from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.counts import ceiling, counts_of
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
+from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Refuse, Repeat, Step, Word
+from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Read, Refuse, Repeat, Step, Word
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""
@@ -58,6 +60,7 @@ class Walk:
         count: launches so far.
         slots: addresses that move, so far.
         graphs: those met so far.
+        read: names of the numbers that the host reads, in the order in which it does.
         spans: first and last launch during which a value must lie in memory, beside those that read and write it.
     """
 
@@ -69,7 +72,8 @@ class Walk:
         self._places: dict[Value, Place] = {}
         self._steps: list[Unplaced] = []
         self._has_control = False
-        self._inserted: list[int] = []
+        self.read: list[str] = []
+        self._inserted: list[tuple[int, bool]] = []
 
     def groups(self, fused: FusedGraph) -> Iterator[Group]:
         """Yield the groups that become a launch, in the order of the launches."""
@@ -82,14 +86,18 @@ class Walk:
             found = self._places[found]
         return found
 
-    def insert(self, behind: Sequence[int]) -> None:
-        """Count launches that were put behind those of these numbers since; they run where those do."""
+    def insert(self, behind: Sequence[tuple[int, bool]]) -> None:
+        """Count launches that were put behind those of these numbers since, or behind what the host reads there; they run where those do."""
         self._inserted = sorted(behind)
         self.spans = {value: (self._now(first), self._now(last)) for value, (first, last) in self.spans.items()}
 
     def _now(self, number: int) -> int:
         """Return what number a launch has by now."""
-        return number + bisect_left(self._inserted, number)
+        return number + bisect_left(self._inserted, (number, False))
+
+    def _at_read(self, number: int) -> int:
+        """Return the same of the first launch behind a number that the host reads."""
+        return number + bisect_left(self._inserted, (number - 1, True))
 
     def steps(self, word: WordOf) -> tuple[Step, ...]:
         """Return the steps; none where all launches run, one after another."""
@@ -102,24 +110,37 @@ class Walk:
     def _through(self, fused: FusedGraph, depth: int) -> Generator[Group, None, list[Unplaced]]:
         self.graphs.append(fused.graph)
         steps: list[Unplaced] = []
-        first = self.count
+        held = _reads(fused.graph)
+        first, is_behind_read = self.count, False
         for group in fused.groups:
             if group.kind != "control":
                 if not stores_nothing(group):
                     yield group
                     self.count += 1
+                for value, size in held.items():
+                    if value in group.outputs:
+                        steps += [*self._launches(first, self.count, is_behind_read, is_before_read=True), _read(value, size)]
+                        self.read.append(str(size))
+                        self._has_control = True
+                        first, is_behind_read = self.count, True
                 continue
             if depth == MOST_DEPTH:
                 where = ", ".join(name for node in group.nodes for name in node.origin) or None
                 raise ModelError(f"loops and branches whose course only the run knows are nested more than {depth} deep", where=where)
-            steps += self._launches(first, self.count)
+            steps += self._launches(first, self.count, is_behind_read)
             self._has_control = True
             steps += yield from (self._loop if _is_loop(group) else self._branch)(group, depth + 1)
-            first = self.count
-        return [*steps, *self._launches(first, self.count)]
+            first, is_behind_read = self.count, False
+        return [*steps, *self._launches(first, self.count, is_behind_read)]
 
-    def _launches(self, first: int, end: int) -> list[Unplaced]:
-        return [lambda _: Launches(first=self._now(first), count=self._now(end) - self._now(first))] if end > first else []
+    def _launches(self, first: int, end: int, is_behind_read: bool, *, is_before_read: bool = False) -> list[Unplaced]:
+        """Return a step of launches, with those that were put between them; none where there are none."""
+
+        def launches(_: WordOf) -> Launches:
+            begin, stop = (self._at_read if is_behind_read else self._now)(first), (self._at_read if is_before_read else self._now)(end)
+            return Launches(first=begin, count=stop - begin)
+
+        return [launches] if end > first or is_behind_read else []
 
     def _hold(self, values: Sequence[Value], begin: int) -> None:
         """Keep values in memory from launch BEGIN to the last one so far."""
@@ -228,6 +249,16 @@ class Walk:
             )
 
         return [repeat]
+
+
+def _reads(graph: Graph) -> dict[Value, int]:
+    """Return the numbers that the host reads, by the values that hold them."""
+    found = {symbol.name: symbol for node in graph.nodes for symbol in counts_of(node) if isinstance(symbol.source, dims.Read)}
+    return {value: Polynomial.of({((found[name], 1),): 1}) for name, value in graph.counts if name in found}
+
+
+def _read(value: Value, size: int) -> Unplaced:
+    return lambda word: Read(size=size, source=word(value, 0))
 
 
 def _is_loop(group: Group) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nautilus_cli.errors import InternalError, ModelError
-from nautilus_cli.ir.counts import counts_in, linear
+from nautilus_cli.ir.counts import counts_in, given_in, linear, reads_in
 from nautilus_cli.ir.dims import Atom, Count, Indicator, Maximum, Named, Quotient, Symbol, Symbolic, lower, same
 from nautilus_cli.ir.expression import Apply, Constant, Expression, Load, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Value
@@ -33,9 +33,10 @@ _ALIGNMENT_WORDS = 2
 
 @dataclass(frozen=True, slots=True)
 class SizeStep:
-    """A kernel that works out sizes, to run behind the kernel of a number."""
+    """A kernel that works out sizes, to run behind the kernel of a number; where it is late, when the host has read that, too."""
 
     behind: int
+    is_late: bool
     group: Group
     lowered: Lowered
 
@@ -67,9 +68,9 @@ class CountTable:
         self._words: dict[int, int] = {}  # the word that holds a size
         giver = {value: number for number, stored in enumerate(outputs) for value in stored}
         used = list(dict.fromkeys(size for sizes in (*scalars, dims) for size in sizes if counts_in(size)))
-        derived: dict[int, list[int]] = {}
+        derived: dict[tuple[int, bool], list[int]] = {}
         for size in used:
-            known = [giver[self._holders[s.name]] for s in counts_in(size)]
+            known = [giver[self._holders[s.name]] for s in given_in(size)]
             first = next((number for number, sizes in enumerate(scalars) if any(same(size, s) for s in sizes)), len(scalars))
             if first <= max(known):
                 raise InternalError(f"kernel {first} needs the size {size}, which is not known before kernel {max(known)}")
@@ -79,16 +80,16 @@ class CountTable:
             if form is not None and form[1:] == (1, 0):
                 self._words[size] = self._sizes[size]
             elif form is None or any(same(size, dim) for dim in dims):  # the host reads words as they are
-                derived.setdefault(max(known), []).append(size)
+                derived.setdefault((max(known), bool(reads_in(size))), []).append(size)
         words = len(counts)
         self.steps: list[SizeStep] = []
-        for behind, sizes in sorted(derived.items()):
+        for (behind, is_late), sizes in sorted(derived.items()):
             words += -words % _ALIGNMENT_WORDS
             table = Value(TensorType(I64, (len(sizes),)))
             self._places[table] = words
             self._words.update({size: words + number for number, size in enumerate(sizes)})
             words += len(sizes)
-            self.steps.append(SizeStep(behind, Group("pointwise", None, (), (table,)), _Steps(self._holders).lowered(sizes, table)))
+            self.steps.append(SizeStep(behind, is_late, Group("pointwise", None, (), (table,)), _Steps(self._holders).lowered(sizes, table)))
         self.bytes = words * WORD_BYTES
 
     def holds(self, value: object) -> bool:

@@ -126,7 +126,7 @@ def plan_each(
         [dim for _, value in fused.graph.outputs for dim in value.type.static],
     )
     lowered = _with_sizes(lowered, table)
-    walk.insert([step.behind for step in table.steps])
+    walk.insert([(step.behind, step.is_late) for step in table.steps])
     buffers, arena_bytes = _buffers(fused, lowered, walk, table)
     places = _Places(fused, buffers, weights, walk, table)
     steps = walk.steps(places.word)
@@ -393,7 +393,7 @@ def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, ta
             last[value] = max(end, last.get(value, end))
     intervals = [Interval(bytes=ceiling(v.type.bytes), first=first[v], last=last[v]) for v in first]
     is_static = not any(is_symbolic(interval.bytes) for interval in intervals)
-    offsets, total = (place if is_static else stack)(intervals, ALIGNMENT_BYTES)
+    offsets, total = place(intervals, ALIGNMENT_BYTES) if is_static else stack(intervals, ALIGNMENT_BYTES, walk.read)
     begin = -(-table.bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     buffers = {
         v: Buffer(offset=begin + offset, bytes=i.bytes, first=i.first, last=i.last, tensor=v.tensor)

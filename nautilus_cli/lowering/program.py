@@ -136,7 +136,20 @@ class Refuse:
     message: str
 
 
-Step = Launches | Copy | Choice | Repeat | Refuse
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A wait for a number that a kernel gave: from there on, what is launched and where it lies follows from it.
+
+    Attributes:
+        size: the number, as expressions of sizes have it.
+        source: where it lies, an int64.
+    """
+
+    size: int
+    source: Word
+
+
+Step = Launches | Copy | Choice | Repeat | Refuse | Read
 
 MOST_DEPTH = 32
 """Steps within steps. Source: PAYLOAD_DEPTH of templates/host/payload.h, which bounds the recursion there."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.constructors import count
+from nautilus_cli.ir.constructors import count, read
 from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.floats import is_float
 from nautilus_cli.ir.functions import maximum
@@ -129,7 +129,7 @@ class GraphBuilder:
     def count(self, name: str, bound: int) -> int:
         """Return a size from 0 to BOUND that a kernel will give; `holds` says in which value. NAME is made one of its own."""
         own = self.own_name(name)
-        size = count(own, bound)
+        size = (read if own in self.bounds.read else count)(own, bound)
         if is_symbolic(size):
             self._names.add(own)
             self._counts.append((own, Value(TensorType(I64, ()))))

@@ -49,25 +49,33 @@ class CountBounds:
         names: of all numbers so far that can have one, in order.
         limits: what a run makes sure of.
         notes: sentences for the user.
+        read: names of the numbers for which the host waits, since it cannot plan for their bounds.
+        defaults: names of the numbers that have a bound by default alone.
     """
 
     given: Mapping[str, int] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
     limits: list[Limit] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    read: frozenset[str] = frozenset()
+    defaults: dict[str, None] = field(default_factory=dict)
 
     def of(self, name: str) -> int | None:
         """Return the user's bound of a number, None where there is none."""
         self.names[name] = None
         return self.given.get(name)
 
-    def is_lesser(self, builder: Counting, name: str, bound: int) -> bool:
-        """Whether the user bounds the next count called NAME below BOUND, so that it is for `kept` to make."""
-        most = self.of(builder.own_name(name))
-        return most is not None and upper(bound) > most
+    def is_cut(self, builder: Counting, name: str, bound: int) -> bool:
+        """Whether a kernel that counts writes what there can be at most, and `kept` says how much of it there is.
+
+        So it is where the user bounds the next count called NAME below BOUND, and where the host waits for it.
+        """
+        own = builder.own_name(name)
+        most = self.of(own)
+        return own in self.read or (most is not None and upper(bound) > most)
 
     def kept(self, builder: Counting, name: str, bound: int, number: Value) -> int:
-        """Return a new size called NAME, with the user's bound, of what is kept.
+        """Return a new size called NAME of what is kept, with the user's bound where there is one.
 
         Args:
             builder: where the graph is built.
@@ -76,7 +84,11 @@ class CountBounds:
             number: an int64 scalar that a node computes: how many there are.
         """
         own = builder.own_name(name)
-        most = self.given[own]
+        most = self.of(own)
+        if most is None or upper(bound) <= most:
+            size = builder.count(own, bound)
+            builder.holds(size, number)
+            return size
         whole = builder.count(f"{own} (all)", bound)
         builder.holds(whole, number)
         limit, zero, one = (scalar(builder, value, I64) for value in (most, 0, 1))

@@ -108,7 +108,8 @@ class GivenNumbers:
             return False
         for name, (low, high) in ranges.items():
             number, source = self._sources[name]
-            if is_default:
+            if is_default and name not in self._builder.bounds.read:
+                self._builder.bounds.defaults[name] = None
                 self._builder.bounds.notes.append(
                     f"{name} is a size without a bound, which the model computes: up to {high} is taken; --dim {name}=0..N sets another."
                 )

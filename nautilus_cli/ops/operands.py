@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Count, Element, Maximum, Symbol, Symbolic, upper
+from nautilus_cli.ir.dims import Count, Element, Maximum, Read, Symbol, Symbolic, upper
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.types import TensorType
@@ -24,6 +24,9 @@ LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 DEFAULT_MOST = (4096, 4096, 512, 512, 64)
 """Greatest value of an element that is a size, where no rule says how large that can be: by how many such sizes a tensor has. A tensor is
 then 64 MiB of bytes at most, or little more."""
+
+MOST_READ = (1 << 28, 1 << 15, 1 << 10, 1 << 7, 1 << 6)
+"""The same of a number that the host reads while the model runs: what is planned for is what it is, so that it only has to be possible."""
 
 _UNBOUNDED = 1 << 30
 """Sizes up from this have no bound but that of the element's type."""
@@ -168,8 +171,8 @@ def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
         unbounded = [dim for dim in type_.static if upper(dim) >= _UNBOUNDED]
         known = sorted({s for dim in unbounded for s in symbols(dim)}, key=lambda s: s.name)
         open_ones = [s for s in known if isinstance(s.source, Element | Count) and s.high == HIGHEST]
-        most = DEFAULT_MOST[min(len(open_ones), len(DEFAULT_MOST)) - 1]
         for one in open_ones:
+            most = (MOST_READ if isinstance(one.source, Read) else DEFAULT_MOST)[min(len(open_ones), len(DEFAULT_MOST)) - 1]
             cut = Cut(one, one.low, most)
             if any(upper(bind(dim, {one.name: cut.value})) >= _UNBOUNDED for dim in unbounded if one in symbols(dim)):
                 cut = Cut(one, max(one.low, -most), most)  # where a size grows with what is below nought, too

@@ -76,7 +76,7 @@ def places(emitter: Counting, keep: Value, name: str) -> Value:
         return emitter.places[source]
     (elements,) = keep.type.static
     bound = ceiling(elements)
-    is_cut = emitter.bounds.is_lesser(emitter, name, bound)
+    is_cut = emitter.bounds.is_cut(emitter, name, bound)
     count = bound if is_cut else emitter.count(name, bound)
     tile = max(TILE, -(-upper(elements) // _MOST_TILES // TILE) * TILE)
     tallies = None if upper(elements) <= TILE else _tallies(emitter, keep, tile)

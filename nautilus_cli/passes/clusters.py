@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nautilus_cli.ir.counts import counts_in, counts_of
+from nautilus_cli.ir.counts import counts_of, given_in
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.index_map import IndexMap
@@ -58,7 +58,7 @@ class Dataflow:
     def _read_counts(self, holders: Mapping[str, Value]) -> None:
         """Note which nodes give the counts that others need to know, movement between them included."""
         for node in self.computing:
-            found = counts_of(node).union(*(counts_in(self.source(v)[1]) for v in node.operands()))
+            found = counts_of(node).union(*(given_in(self.source(v)[1]) for v in node.operands()))
             givers = dict.fromkeys(self.producer[self.source(holders[s.name])[0]] for s in found if s.name in holders)
             givers.pop(node, None)  # what gives a count has it in a shape, and does not read it
             self._counts[node] = tuple(givers)

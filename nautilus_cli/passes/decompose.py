@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.counts import given_in
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import prune, retarget, substitute
 from nautilus_cli.ops.builder import GraphBuilder
@@ -34,7 +34,7 @@ def decompose(graph: Graph) -> Graph:
             elif operator.normalise is not None:
                 results = operator.normalise(builder, node.attrs, node.inputs)
             # What depends on a number that kernels give, the graph checks by itself since it was imported.
-            needed |= {one: None for one in builder.requirements if not counts_in((one.value, one.low, one.high))}
+            needed |= {one: None for one in builder.requirements if not given_in((one.value, one.low, one.high))}
             if results is not None and all(v is None for v in node.outputs[len(results) :]):
                 replaced[node] = _keep_results(node, tuple(builder.nodes), results, renamed)
         if not replaced:

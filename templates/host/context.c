@@ -119,6 +119,11 @@ static void place_staging(nautilus_context *context) {
   }
 }
 
+/* As long as no run says otherwise, ports are what host runs copy to and from. */
+static void bind_staging(nautilus_context *context) {
+  memcpy(context->bound, context->staging, context->model->port_count * sizeof *context->bound);
+}
+
 static nautilus_status allocate_flag(nautilus_context *context) {
   const struct driver *driver = &context->model->place.driver;
   void *flag = NULL;
@@ -189,11 +194,11 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   return NAUTILUS_OK;
 }
 
+/* Writes the blocks of all launches for the sizes and addresses as they are. */
 static nautilus_status fill_arguments(nautilus_context *context) {
   const nautilus_model *model = context->model;
   size_t next = 0;
   context->generation++;
-  memcpy(context->bound, context->staging, model->port_count * sizeof *context->bound);
   for (size_t i = 0; i < model->launch_count; i++) {
     context->argument_first[i] = next;
     next += block_words(context, i);
@@ -259,6 +264,7 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     TRY(allocate_staging(context, context->staging_bytes, &context->staging_block));
     place_staging(context);
   }
+  bind_staging(context);
   TRY(fill_arguments(context));
   int is_open = shapes_are_open(context->model), has_steps = program_exists(context->model);
   if (has_steps)
@@ -395,10 +401,43 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
   context->next = old;
   if (context->staging_block != 0)
     place_staging(context);
+  bind_staging(context);
   nautilus_status status = fill_arguments(context);
   if (context->buckets != NULL)
     buckets_select(context);
   return status;
+}
+
+/* Gets a larger workspace that holds what the one before did. */
+static nautilus_status move_workspace(nautilus_context *context, size_t used, cu_stream stream) {
+  const struct driver *driver = &context->model->place.driver;
+  size_t needed = context->shapes.arena_bytes;
+  cu_pointer workspace = 0;
+  if (!context->owns_workspace)
+    return too_small(context, needed);
+  TRY(model_allocate(context->model, needed, "the workspace of a context", &workspace));
+  nautilus_status status = NAUTILUS_OK;
+  if (context->workspace != 0 && used > 0)
+    status = error_driver(driver, driver->api.cuMemcpyDtoDAsync(workspace, context->workspace, used, stream), "moving the workspace");
+  if (status == NAUTILUS_OK)
+    status = error_driver(driver, driver->api.cuStreamSynchronize(stream), "moving the workspace");
+  cu_pointer freed = status == NAUTILUS_OK ? context->workspace : workspace;
+  if (freed != 0)
+    driver->api.cuMemFree(freed);
+  TRY(status);
+  context->workspace = workspace;
+  context->workspace_bytes = needed;
+  return NAUTILUS_OK;
+}
+
+nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t value, cu_stream stream) {
+  size_t used = context->shapes.arena_bytes;
+  if (context->shapes.symbols[symbol] == value)
+    return NAUTILUS_OK;
+  TRY(shapes_give(context->model, symbol, value, &context->shapes));
+  if (context->shapes.arena_bytes > context->workspace_bytes)
+    TRY(move_workspace(context, used < context->workspace_bytes ? used : context->workspace_bytes, stream));
+  return fill_arguments(context);
 }
 
 /* Keeps the shapes of the inputs until a run reads the values. */

@@ -82,6 +82,9 @@ nautilus_status context_launch_each(nautilus_context *context, cu_stream stream,
 /* Takes the shapes of the inputs, and what the host reads of them, for the runs to come. Within model_enter. */
 nautilus_status context_take(nautilus_context *context, const int64_t *const *inputs, const void *const *values);
 
+/* Takes the value of a symbol that a step of a run reads on STREAM, which has ended so far: what follows is launched and lies as it says. */
+nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t value, cu_stream stream);
+
 /* Reports an index out of range once. */
 nautilus_status context_take_flag(nautilus_context *context);
 

@@ -176,6 +176,8 @@ static int is_element(const struct payload *payload, uint32_t input, uint64_t el
 static int is_symbol(const struct payload *payload, const struct payload_symbol *symbol) {
   if (symbol->divisor < 1 || symbol->low > symbol->high || symbol->name >= payload->header->strings.bytes || symbol->source >= SOURCES)
     return 0;
+  if (symbol->source == SOURCE_READ)
+    return symbol->low >= 0;
   return symbol->source == SOURCE_DIMENSION ? symbol->low >= 0 : is_element(payload, symbol->input, symbol->element);
 }
 
@@ -269,6 +271,9 @@ static int are_steps(const struct payload *payload, const struct payload_variant
       return 0;
     if (step->kind == STEP_COPY && !(is_word(payload, variant, step->words[0]) && is_word(payload, variant, step->words[1]) &&
                                      is_word(payload, variant, step->words[2])))
+      return 0;
+    if (step->kind == STEP_READ && !(is_word(payload, variant, step->words[0]) && step->first < payload->symbol_count &&
+                                     payload->symbols[step->first].source == SOURCE_READ))
       return 0;
     if (step->kind == STEP_IF && !is_word(payload, variant, step->words[0]))
       return 0;

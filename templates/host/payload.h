@@ -122,8 +122,8 @@ struct payload_word {
 };
 
 /* Where the value of a symbol comes from: a dimension of an input that is nothing but the symbol; an element of an input, of which a
- * value outside the range is an error; such an element that stands for the nearest value in the range. */
-enum payload_source { SOURCE_DIMENSION, SOURCE_ELEMENT, SOURCE_SATURATING, SOURCES };
+ * value outside the range is an error; such an element that stands for the nearest value in the range; a step of the run that reads it. */
+enum payload_source { SOURCE_DIMENSION, SOURCE_ELEMENT, SOURCE_SATURATING, SOURCE_READ, SOURCES };
 
 /* An integer that is known only when the model runs. */
 struct payload_symbol {
@@ -166,7 +166,7 @@ struct payload_check {
 };
 
 /* Steps that a step holds lie behind it. */
-enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_REFUSE, STEP_IF, STEP_LOOP, STEP_KINDS };
+enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_REFUSE, STEP_READ, STEP_IF, STEP_LOOP, STEP_KINDS };
 
 /* In place of a word: there is none. */
 #define PAYLOAD_NONE UINT32_MAX
@@ -178,9 +178,9 @@ enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_REFUSE, STEP_IF, STEP_LO
 struct payload_step {
   uint32_t kind; /* enum payload_step_kind */
   uint32_t name; /* string: the node, where it is an If or a Loop; what there is to say, where a run that gets here is refused */
-  uint32_t first, count; /* launches, counted from the variant's first */
+  uint32_t first, count; /* launches, counted from the variant's first; of a Read, the symbol and 0 */
   uint32_t held[2];      /* steps behind this one that it holds: of the two branches of an If; of the body of a Loop, and 0 */
-  /* A copy: where to, where from, how many bytes. An If: its condition, or where that lies, a byte. A Loop: how many iterations there are, an integer
+  /* A copy: where to, where from, how many bytes. A Read: where the number lies, an int64. An If: its condition, or where that lies, a byte. A Loop: how many iterations there are, an integer
    * or where one of 8 bytes lies; where the condition lies that is read before the first iteration; where that which each gives. */
   uint32_t words[3];
   uint32_t carry_first, carry_count;     /* of a Loop */

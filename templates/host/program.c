@@ -93,6 +93,13 @@ static nautilus_status launch(const struct walk *walk, const struct payload_step
   return context_launch_each(context, walk->stream, step->first, step->count);
 }
 
+/* Waits for a number that a kernel gave, from which on sizes follow. */
+static nautilus_status read_size(const struct walk *walk, const struct payload_step *step) {
+  int64_t value;
+  TRY(read_back(walk->context, walk->stream, step->words[0], sizeof value, &value));
+  return context_give(walk->context, step->first, value, walk->stream);
+}
+
 static nautilus_status run(const struct walk *walk, const struct payload_step *steps, uint32_t count, int turn);
 
 static nautilus_status choose(const struct walk *walk, const struct payload_step *step, int turn) {
@@ -185,6 +192,9 @@ static nautilus_status run(const struct walk *walk, const struct payload_step *s
     case STEP_COPY:
       TRY(copy(context, walk->stream, context_word(context, step->words[0]), context_word(context, step->words[1]),
                context_word(context, step->words[2])));
+      break;
+    case STEP_READ:
+      TRY(read_size(walk, step));
       break;
     case STEP_REFUSE:
       return error_set(NAUTILUS_NOT_SERVED, "%s", context->model->payload.strings + step->name);

@@ -13,6 +13,15 @@ enum { MOST_BLOCKS_YZ = 65535, MOST_BLOCKS_X = INT_MAX };
 /* Most elements of inputs that an error tells. */
 enum { MOST_TOLD = 8 };
 
+static int is_element(const struct payload_symbol *symbol) {
+  return symbol->source == SOURCE_ELEMENT || symbol->source == SOURCE_SATURATING;
+}
+
+/* What a symbol stands for as long as nothing says it; of one that a step reads, a number that can be divided by. */
+static int64_t first_value(const struct payload_symbol *symbol) {
+  return symbol->source == SOURCE_READ && symbol->high > 0 && symbol->low == 0 ? 1 : symbol->low;
+}
+
 int shapes_are_open(const nautilus_model *model) { return model->payload.size_count > 0; }
 
 size_t shapes_read_elements(const nautilus_model *model, size_t input) {
@@ -20,7 +29,7 @@ size_t shapes_read_elements(const nautilus_model *model, size_t input) {
   size_t count = 0;
   for (size_t i = 0; i < payload->symbol_count; i++) {
     const struct payload_symbol *symbol = &payload->symbols[i];
-    if (symbol->source != SOURCE_DIMENSION && symbol->input == input && symbol->element >= count)
+    if (is_element(symbol) && symbol->input == input && symbol->element >= count)
       count = (size_t)symbol->element + 1;
   }
   for (size_t i = 0; i < payload->size_count; i++) {
@@ -142,7 +151,7 @@ static nautilus_status bind_elements(const nautilus_model *model, const void *co
                        name_of(model, i));
   for (size_t i = 0; i < payload->symbol_count; i++) {
     const struct payload_symbol *symbol = &payload->symbols[i];
-    if (symbol->source == SOURCE_DIMENSION)
+    if (!is_element(symbol))
       continue;
     int64_t value = values_integer((nautilus_dtype)payload->ports[symbol->input].dtype, values[symbol->input], symbol->element);
     int64_t nearest = value < symbol->low ? symbol->low : value > symbol->high ? symbol->high : value;
@@ -187,7 +196,7 @@ static int64_t as_bits(double number) {
 static int64_t evaluate_float(const struct payload *payload, const struct payload_size *size, const void *const *values,
                               const int64_t *value, int *is_number) {
   if (size->operation == SIZE_ELEMENT && values == NULL)
-    return 0;
+    return value[size - payload->sizes]; /* as it was */
   if (size->operation == SIZE_ELEMENT)
     return as_bits(values_float((nautilus_dtype)payload->ports[size->left].dtype, values[size->left], (size_t)size->right));
   if (size->operation == SIZE_DOUBLE)
@@ -293,7 +302,7 @@ static void tell_elements(const nautilus_model *model, const struct shapes *shap
       continue;
     }
     const struct payload_symbol *symbol = &payload->symbols[size->left];
-    if (symbol->source == SOURCE_DIMENSION || length >= bytes || told >= MOST_TOLD)
+    if (!is_element(symbol) || length >= bytes || told >= MOST_TOLD)
       continue;
     length += (size_t)snprintf(text + length, bytes - length, "%s input '%s' holds %lld in element %u", told ? "," : ";",
                                name_of(model, symbol->input), (long long)shapes->given[size->left], (unsigned)symbol->element);
@@ -465,7 +474,7 @@ static void begin_inputs(const nautilus_model *model, struct shapes *shapes) {
 static nautilus_status begin(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
   for (size_t i = 0; i < payload->symbol_count; i++)
-    shapes->symbols[i] = payload->symbols[i].low;
+    shapes->symbols[i] = first_value(&payload->symbols[i]);
   evaluate(model, shapes->symbols, NULL, shapes->sizes, NULL);
   if (!shapes_read_values(model)) {
     shapes->is_set = 1;
@@ -491,7 +500,7 @@ static nautilus_status work_out(const nautilus_model *model, const int64_t *cons
   const struct payload *payload = &model->payload;
   int are_exact = 1;
   for (size_t i = 0; i < payload->symbol_count; i++)
-    shapes->symbols[i] = -1;
+    shapes->symbols[i] = payload->symbols[i].source == SOURCE_READ ? first_value(&payload->symbols[i]) : -1;
   TRY(bind_symbols(model, inputs, shapes, source));
   memcpy(shapes->given, shapes->symbols, payload->symbol_count * sizeof *shapes->given);
   TRY(bind_elements(model, values, shapes, &are_exact));
@@ -509,13 +518,24 @@ static nautilus_status work_out(const nautilus_model *model, const int64_t *cons
   return check_inputs(model, inputs, shapes);
 }
 
+nautilus_status shapes_give(const nautilus_model *model, size_t index, int64_t value, struct shapes *shapes) {
+  const struct payload_symbol *symbol = &model->payload.symbols[index];
+  if (value < symbol->low || value > symbol->high)
+    return error_set(NAUTILUS_NOT_SERVED, "'%s' is %lld; the library was compiled for %lld to %lld. The outputs of that run are not to be used",
+                     model->payload.strings + symbol->name, (long long)value, (long long)symbol->low, (long long)symbol->high);
+  shapes->symbols[index] = value;
+  /* Rows that are no number are those of what is empty. */
+  evaluate(model, shapes->symbols, NULL, shapes->sizes, NULL);
+  return apply_all(model, shapes);
+}
+
 nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *const *inputs, struct shapes *scratch) {
   const struct payload *payload = &model->payload;
   size_t *source = calloc(payload->symbol_count + 1, sizeof *source);
   if (source == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
   for (size_t i = 0; i < payload->symbol_count; i++)
-    scratch->symbols[i] = payload->symbols[i].source == SOURCE_DIMENSION ? -1 : payload->symbols[i].low;
+    scratch->symbols[i] = payload->symbols[i].source == SOURCE_DIMENSION ? -1 : first_value(&payload->symbols[i]);
   nautilus_status status = bind_symbols(model, inputs, scratch, source);
   free(source);
   TRY(status);

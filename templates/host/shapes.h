@@ -38,6 +38,9 @@ void shapes_destroy(struct shapes *shapes);
  * VALUES holds one address in host memory for each input; of those that the host reads none is NULL. */
 nautilus_status shapes_work_out(const nautilus_model *model, const int64_t *const *inputs, const void *const *values, struct shapes *shapes);
 
+/* Takes the value of a symbol that a step of the run reads. */
+nautilus_status shapes_give(const nautilus_model *model, size_t index, int64_t value, struct shapes *shapes);
+
 /* Whether inputs may have these shapes, as far as that is known without values. */
 nautilus_status shapes_check_inputs(const nautilus_model *model, const int64_t *const *inputs, struct shapes *scratch);
 

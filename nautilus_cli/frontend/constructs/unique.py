@@ -94,7 +94,7 @@ class _Compared:
         others = builder.node("And", [is_before, reshape(builder, self.is_first, (1, count))])
         numbers = _reduced(builder, "ReduceSum", cast(builder, others, I64), 1)
         total, bound = _reduced(builder, "ReduceSum", cast(builder, self.is_first, I64), 0), ceiling(count)
-        if builder.bounds.is_lesser(builder, name, bound):
+        if builder.bounds.is_cut(builder, name, bound):
             size = builder.bounds.kept(builder, name, bound, total)
         else:
             builder.holds(size := builder.count(name, bound), total)
