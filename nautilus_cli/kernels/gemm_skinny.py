@@ -89,6 +89,10 @@ class GemmSkinnyFamily(ProductFamily[SkinnyProduct, Schedule]):
         """Return the legal schedule of least estimated time; that of the most rows where there are more."""
         return super().choose(replace(problem, m=min(problem.m, most_rows(problem.multiply))), target)
 
+    def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
+        """Return the schedule with what was chosen for one size undone: rows of A in shared memory as the greatest depth needs them."""
+        return skinny_product.staying(problem.product, schedule)
+
     def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
         """Return the time on a GPU by the analytic model, in microseconds; where there are more than the most rows, others are faster."""
         if problem.m > most_rows(problem.multiply):

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product as combinations
 from math import ceil, prod
 
+from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product
@@ -260,16 +261,26 @@ def completed(problem: SkinnyProduct, schedule: Schedule, tile_k: int = 0) -> Sc
         tile_n = max(s.tile_n, vector_b * (WARP_THREADS // s.lanes_k))
         s = replace(s, thread_n=vector_b, tile_n=tile_n, tile_m=min(s.tile_m, _MOST_SUMS // vector_b))
     s = replace(s, vector_b=vector_b, vector_c=_power_divisor(problem.shape.n, min(s.tile_n, 4)))
+    s = _with_rows(problem, s, problem.shape.k, tile_k)
+    along = s.tile_k & -s.tile_k
+    return replace(s, vector_a=_power_divisor(problem.shape.a_run, min(_TRANSACTION_BYTES // problem.shape.a_bytes, along)))
+
+
+def _with_rows(problem: SkinnyProduct, schedule: Schedule, depth: int, tile_k: int = 0) -> Schedule:
+    """Return the schedule with rows of A of some depth in shared memory: all of it in one tile, if there is room, or in a ring."""
+    s = schedule
     step = step_depth(problem, s)
-    share = ceil(max(1, problem.shape.k) / s.cluster_k)
+    share = ceil(max(1, depth) / s.cluster_k)
     row = s.tile_m * _row_bytes(s)
     whole = ceil(share / step) * step
     if whole <= tile_k or (whole * row <= _MOST_ROWS_BYTES and not tile_k):
-        s = replace(s, tile_k=whole, stages=1)
-    else:
-        s = replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
-    along = s.tile_k & -s.tile_k
-    return replace(s, vector_a=_power_divisor(problem.shape.a_run, min(_TRANSACTION_BYTES // problem.shape.a_bytes, along)))
+        return replace(s, tile_k=whole, stages=1)
+    return replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
+
+
+def staying(problem: SkinnyProduct, schedule: Schedule) -> Schedule:
+    """Return the schedule, chosen for one depth, with rows in shared memory as the greatest needs them."""
+    return _with_rows(problem, schedule, upper(problem.shape.k)) if is_symbolic(problem.shape.k) else schedule
 
 
 def _power_divisor(number: int, most: int) -> int:

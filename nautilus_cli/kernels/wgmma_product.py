@@ -12,7 +12,7 @@ from itertools import product as combinations
 from math import ceil, sqrt
 from typing import Any
 
-from nautilus_cli.ir.dims import lower, upper
+from nautilus_cli.ir.dims import is_symbolic, lower, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
@@ -319,14 +319,14 @@ def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[st
 def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
     """Yield why the depth cannot be shared out so."""
     s = schedule
-    steps = ceil(problem.k * problem.element_bytes / ROW_BYTES)
+    steps = -(-problem.k * problem.element_bytes // ROW_BYTES)
     if problem.terms == 3:
         yield "the depth of floats as two numbers is not shared out"
     if s.stores_boxes:
         yield "parts of the depth do not store boxes"
     if s.blocks < cluster_tiles(problem, s) * s.cluster:
         yield f"{s.blocks} blocks; parts of the depth are of one tile each, {cluster_tiles(problem, s) * s.cluster} in all"
-    if (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:
+    if not is_symbolic(steps) and (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:  # of an open depth some may have none
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
     if s.parts * s.rows * s.tile_n * _SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
         yield "the sums do not fit where the ring is"
@@ -364,11 +364,6 @@ def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
 def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule with as many stages as fit, the widest vectors, and as many blocks as stay."""
     s = schedule
-    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _beside_stages(
-        problem, s
-    )
-    wide = ROW_BYTES // problem.element_bytes
-    stages = max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
     vector = 8
     # What each part of the depth finishes takes a vector's columns.
     while vector > (2 if problem.is_paired else 1) and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
@@ -383,16 +378,26 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
     resident = target.resident_clusters(s.cluster) * s.residents * s.cluster
     return replace(
         s,
-        stages=stages,
+        stages=_stages(problem, s, target),
         vector_a=vector_a,
         vector_c=vector,
         blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)),
     )
 
 
-def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
-    """Return the schedule with as many blocks as any size of a problem takes: where it has fewer tiles, fewer are launched."""
+def _stages(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
+    """Return how many stages fit, at most those that the depth has."""
     s = schedule
+    available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _beside_stages(
+        problem, s
+    )
+    wide = ROW_BYTES // problem.element_bytes
+    return max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
+
+
+def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule with as many stages as the greatest depth takes, and as many blocks: of fewer tiles, fewer are launched."""
+    s = replace(schedule, stages=_stages(replace(problem, k=upper(problem.k)), schedule, target))
     resident = max(s.cluster, target.resident_clusters(s.cluster) * s.residents * s.cluster)
     return replace(s, blocks=upper(cluster_tiles(problem, s) * s.cluster) if s.parts > 1 else resident)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import islice, product
-from math import gcd, isqrt, lcm, log2, prod
+from itertools import islice, pairwise, product
+from math import ceil, gcd, isqrt, lcm, log2, prod
 from typing import Any, TypeVar
 
 from nautilus_cli.errors import ModelError
@@ -47,13 +47,14 @@ _KEY = "key"
 """Name of a dimension that stands for a whole key; it is in no kernel."""
 
 _RATIO = 2 ** (1 / 6)
-"""From one size of a ladder to the next, where families have estimates of their kernels: waves of blocks show at such steps."""
+"""From one size of a ladder to the next, where several dimensions decide and families have estimates of their kernels."""
+_TILES = ((32, 256), (64, 2048))
+"""Where one dimension decides, a ladder has every multiple of the first up to the second, and beyond 16 steps an octave: there kernels'
+tiles end, and waves of blocks."""
 _COARSE_RATIO = 4.0
-_EVERY = 3
-"""Steps of the ladder from one size that kernels are looked for to the next."""
-_MOST_STEPS = 96
+_MOST_STEPS = 128
 _MOST_COMBINATIONS = 1024
-_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 10, "pool": 4}
+_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 12, "pool": 4}
 """By family: what further ones would gain."""
 _MOST_KERNELS_SPLIT = 6
 """The same of each half of a dimension that decides nothing else."""
@@ -265,7 +266,8 @@ class _Search:
             whole = symbol(_KEY, max(1, lower(key)), upper(key), _common_divisor(key))
             walked = {name: _with_key(p, key, whole) for name, p in problems.items()}
         ladder = self._ladder(walked[first], whole, others, _RATIO)
-        looked_at = ladder[len(ladder) - 1 :: -1 if is_named else -_EVERY]
+        has_ends = len(symbols(whole)) == 1 and not is_named  # of tiles: a kernel serves up to the size that it was chosen at
+        looked_at = ladder[::-1] if is_named else _octave_parts(ladder)
         best = {step.key: kernel for step in looked_at if (kernel := self.best(walked, step.sizes)) is not None}
         kernels = list({(k.family.name, k.schedule): k for k in best.values()}.values())
         costs = [self._us(kernels, walked, step.sizes) for step in ladder]
@@ -278,12 +280,13 @@ class _Search:
         if is_named and len(kernels) <= most and len(best) == len(steps):  # what was chosen, or measured, for a size serves there
             wanted = [kernels.index(best[step.key]) for step in steps]
         else:
-            wanted = _assigned([row for _, row in served], most)
+            wanted = _assigned([row for _, row in served], most, _weights([step.key for step in steps]))
         for number, assigned in enumerate(wanted):
             kernel = on_target[assigned]
             if found and (found[-1][1].family.name, found[-1][1].schedule) == (kernel.family.name, kernel.schedule):
                 found.pop()
-            found.append((0 if number + 1 == len(steps) else key - isqrt(steps[number].key * steps[number + 1].key), kernel))
+            last = steps[number].key if has_ends or number + 1 == len(steps) else isqrt(steps[number].key * steps[number + 1].key)
+            found.append((0 if number + 1 == len(steps) else key - last, kernel))
         return found
 
     def _by_steps(self, family: Family, problem: Any, key: int) -> list[tuple[int, Chosen]]:
@@ -363,7 +366,7 @@ class _Search:
         for dim in dims:
             named = tuple(p for p in self.points.get(dim.name, ()) if p % dim.divisor == 0 and dim.low <= p <= dim.high)
             if dim in deciding:
-                choices[dim.name] = named or tuple(dict.fromkeys(_down(dim, coarse)))
+                choices[dim.name] = named or (_ends(dim) if len(deciding) == 1 and ratio < 2 else tuple(dict.fromkeys(_down(dim, coarse))))
             else:
                 choices[dim.name] = (others.get(dim.name, named[0] if named else _between(dim, 0.5)),)
         steps: dict[int, _Step] = {}
@@ -371,7 +374,7 @@ class _Search:
         for values in islice(product(*choices.values()), 4 * _MOST_COMBINATIONS):
             sizes = dict(zip(choices, values, strict=True))
             found = substitute(key, sizes)
-            place = found if is_named else round(log2(upper(key) / max(1, found)) / log2(ratio))
+            place = found if is_named or len(deciding) == 1 else round(log2(upper(key) / max(1, found)) / log2(ratio))
             if place not in steps or _spread(sizes, deciding) < _spread(steps[place].sizes, deciding):
                 steps[place] = _Step(found, sizes)
         ladder = sorted(steps.values(), key=lambda step: step.key)
@@ -400,9 +403,33 @@ def _with_key(problem: Any, key: int, whole: int) -> Any:
 def _down(dim: Symbol, ratio: float) -> Iterator[int]:
     """Yield sizes from the largest down."""
     size = float(dim.high)
-    while size >= max(1, dim.low, dim.divisor):
-        yield int(size) // dim.divisor * dim.divisor
+    while size >= max(1, dim.low, dim.divisor) - 1e-6:
+        yield int(size + 1e-6) // dim.divisor * dim.divisor
         size /= ratio
+
+
+def _ends(dim: Symbol) -> tuple[int, ...]:
+    """Return the sizes at which kernels' tiles of a dimension end, from large to small."""
+    sizes = {dim.high, *(1 << i for i in range(6)), *(3 << i for i in range(4))}
+    size = 32
+    while size < dim.high:
+        sizes.add(size)
+        size += next((step for step, last in _TILES if size < last), 1 << size.bit_length() - 5)
+    rounded = {size // dim.divisor * dim.divisor for size in sizes}
+    return tuple(sorted((size for size in rounded if max(1, dim.low) <= size <= dim.high), reverse=True))
+
+
+def _octave_parts(ladder: Sequence[_Step]) -> list[_Step]:
+    """Return the steps of a ladder that kernels are looked for at, from large to small: the last of each third of an octave."""
+    found: dict[int, _Step] = {}
+    for step in ladder:
+        found[ceil(3 * log2(max(1, step.key)) - 1e-6)] = step
+    return [*reversed(found.values())]
+
+
+def _weights(keys: Sequence[int]) -> list[float]:
+    """Return how much each step of a ladder counts: the part of an octave that it is the end of; the first one, all of one."""
+    return [1.0, *(log2(after / max(1, before)) for before, after in pairwise(keys))]
 
 
 def middle(dim: Symbol) -> int:
@@ -432,23 +459,24 @@ def _narrowed(problem: Any, key: int, low: int, high: int) -> Any:
         return problem
 
 
-def _assigned(costs: Sequence[Sequence[float]], most: int) -> list[int]:
+def _assigned(costs: Sequence[Sequence[float]], most: int, weights: Sequence[float]) -> list[int]:
     """Return the kernel of each step of a ladder, of a few of all: where one does about as well as the best, that of the step before.
 
     Args:
         costs: of each kernel at each step.
         most: different kernels.
+        weights: of the steps.
     """
     best = [min(row) for row in costs]
     losses = [[cost / least for cost in row] for row, least in zip(costs, best, strict=True)]
 
     def badness(kept: Sequence[int]) -> float:
-        return sum(min(row[kernel] for kernel in kept) ** _PENALTY for row in losses)
+        return sum(weight * min(row[kernel] for kernel in kept) ** _PENALTY for weight, row in zip(weights, losses, strict=True))
 
     kept: list[int] = []
     while len(kept) < min(most, len(costs[0])):
         found = min((kernel for kernel in range(len(costs[0])) if kernel not in kept), key=lambda kernel: badness([*kept, kernel]))
-        if kept and badness([*kept, found]) > badness(kept) - _LEAST_GAIN * len(losses):
+        if kept and badness([*kept, found]) > badness(kept) - _LEAST_GAIN * sum(weights):
             break
         kept.append(found)
     assigned: list[int] = []

@@ -27,9 +27,11 @@ NAUTILUS_DEVICE void gemm_skinny(const A &arguments) {
   const int tiles_m = ceil_divide(static_cast<int>(M::get(arguments)), Schedule::kTileM);
   if (tiles_m == 0) return;  // there may be no row at all
   const int block = static_cast<int>(device::block_index().x) / Schedule::kClusterK;
+  const int column = tiles_m == 1 ? block : divide(block, tiles_m);  // the division would come before the first weights are asked for
   skinny_product<Schedule, typename SkinnySums<Problem, Schedule, Schedule::kTensorCores>::Type, Problem::kBIsConstant>(
       arguments, MatrixSource<FunctorA, Index, M, K, Problem::kAKLast>{batch}, MatrixSource<FunctorB, Index, N, K, Problem::kBKLast>{batch},
-      MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}, TileIndex{block % tiles_m, block / tiles_m}, static_cast<int>(N::get(arguments)));
+      MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}, TileIndex{block - column * tiles_m, column},
+      static_cast<int>(N::get(arguments)));
 }
 
 }  // namespace nautilus::kernels

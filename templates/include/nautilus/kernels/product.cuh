@@ -25,23 +25,29 @@ template <class Schedule>
 inline constexpr int kProductThreads =
     Schedule::kTileM / Schedule::kThreadM * (Schedule::kTileN / Schedule::kThreadN) * Schedule::kSlicesK;
 
-// Which results a block computes. Blocks run down groups of kGroupM tile rows, so that those in flight share rows and columns in L2.
-// There may be more blocks than tiles, and no tile at all: the rows of those behind the last are none.
+// Which results a block computes.
 struct TileIndex {
   int m, n;
 };
+
+// The tile with a number: they run down groups of kGroup rows of tiles, so that those in flight share rows and columns in L2. Numbers may be
+// behind the last one where kMayBeBehind says so: the rows of these are none.
+//
+// A division by what only the run knows takes a hundred cycles, before anything is on its way: there is none where the quotient is known.
+template <int kGroup, bool kMayBeBehind>
+NAUTILUS_DEVICE TileIndex grouped_tile(int number, int tiles_m, int tiles_n) {
+  const bool is_first_group = tiles_m <= kGroup && (!kMayBeBehind || number < tiles_m * tiles_n);
+  const int first = is_first_group ? 0 : divide(number, kGroup * tiles_n) * kGroup;
+  const int height = greatest(1, least(tiles_m - first, kGroup)), rest = number - first * tiles_n;
+  const int column = height == 1 ? rest : height == 2 ? rest / 2 : height == kGroup ? rest / kGroup : divide(rest, height);
+  return {first + rest - column * height, column};
+}
+
+// The tile of a block. There may be more blocks than tiles, and no tile at all.
 template <class Schedule>
 NAUTILUS_DEVICE TileIndex tile_index(int block, int rows, int columns) {
-  const int tiles_m = ceil_divide(rows, Schedule::kTileM);
-  const int tiles_n = greatest(1, ceil_divide(columns, Schedule::kTileN));
-  if constexpr (Schedule::kGroupM == 1) {
-    return {block / tiles_n, block % tiles_n};
-  } else {
-    const int first = block / (Schedule::kGroupM * tiles_n) * Schedule::kGroupM;
-    const int height = greatest(1, least(tiles_m - first, Schedule::kGroupM));
-    const int rest = block % (Schedule::kGroupM * tiles_n);
-    return {first + rest % height, rest / height};
-  }
+  const int tiles_m = ceil_divide(rows, Schedule::kTileM), tiles_n = greatest(1, ceil_divide(columns, Schedule::kTileN));
+  return grouped_tile<Schedule::kGroupM, true>(block, tiles_m, tiles_n);
 }
 
 // Place of a thread's first result in the block's tile, and which slice of the depth it sums.

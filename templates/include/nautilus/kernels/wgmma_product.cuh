@@ -62,26 +62,24 @@ struct RingPlace {
   }
 };
 
-// The tiles of the result in the order in which clusters take them: batch by batch, down groups of kGroupM rows of tiles, so that those in
-// flight share rows and columns in L2.
+// The tiles of the result in the order in which clusters take them: batch by batch, and as grouped_tile says.
 template <class Schedule>
 struct TileWalk {
   struct Place {
     int batch, m, n;  // first row and column of the cluster
   };
-  int tiles_m, tiles_n, count;
+  int batches, tiles_m, tiles_n, count;
 
   NAUTILUS_DEVICE TileWalk(int batch, int rows, int columns)
-      : tiles_m(ceil_divide(rows, Schedule::kTileM * Schedule::kClusterM)),
+      : batches(batch),
+        tiles_m(ceil_divide(rows, Schedule::kTileM * Schedule::kClusterM)),
         tiles_n(ceil_divide(columns, Schedule::kTileN * Schedule::kClusterN)),
         count(tiles_m * tiles_n * batch) {}
 
   NAUTILUS_DEVICE Place place(int number) const {
-    const int batch = number / (tiles_m * tiles_n), tile = number % (tiles_m * tiles_n);
-    const int first = tile / (Schedule::kGroupM * tiles_n) * Schedule::kGroupM;
-    const int height = least(tiles_m - first, Schedule::kGroupM);
-    const int rest = tile % (Schedule::kGroupM * tiles_n);
-    return {batch, (first + rest % height) * Schedule::kTileM * Schedule::kClusterM, rest / height * Schedule::kTileN * Schedule::kClusterN};
+    const int batch = batches == 1 ? 0 : divide(number, tiles_m * tiles_n);
+    const TileIndex tile = grouped_tile<Schedule::kGroupM, false>(number - batch * tiles_m * tiles_n, tiles_m, tiles_n);
+    return {batch, tile.m * Schedule::kTileM * Schedule::kClusterM, tile.n * Schedule::kTileN * Schedule::kClusterN};
   }
 };
 
@@ -131,12 +129,13 @@ struct Ring {
 };
 
 // The sums of one tile, of every kStep-th stage: a group of products is in flight while the next stage is waited for. WHEN_STARTED is called
-// once all products are under way.
-template <class OperandA, class OperandB, class T, int kStep = 1, int kBands, int kSums, class Ring, class WhenStarted>
+// once all products are under way. There may be no tile where kMayHaveNone says so.
+template <class OperandA, class OperandB, class T, int kStep = 1, bool kMayHaveNone = false, int kBands, int kSums, class Ring,
+          class WhenStarted>
 NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &ring, typename Ring::Place &place, int first_row, int tiles,
                                    WhenStarted when_started) {
   constexpr int kSteps = OperandA::kDepth / OperandA::kStepDepth;
-  if (kStep > 1 && tiles <= 0) {
+  if (kMayHaveNone && tiles <= 0) {
     NAUTILUS_UNROLL
     for (int band = 0; band < kBands; ++band) {
       NAUTILUS_UNROLL
@@ -282,7 +281,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       const auto at = walk.place(block / kCluster);
       const int slice = kSlices > 1 ? consumer : 0;
       place.advance(slice);
-      multiply_tile<OperandA, OperandB, T, kSlices>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
+      multiply_tile<OperandA, OperandB, T, kSlices, true>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
       finish_parts<Schedule>(arguments, sink_of(at.batch), reinterpret_cast<float *>(ring.stages), kSlices > 1 ? 0 : consumer, slice,
                              first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, 1);
     } else if constexpr (kTerms == 3) {
