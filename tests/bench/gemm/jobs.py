@@ -11,18 +11,23 @@ from typing import Any
 
 from nautilus_cli.codegen import render
 from nautilus_cli.errors import ToolchainError
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, gemm, gemm_mma, gemm_skinny, gemm_wgmma
-from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap, scalar_values
 from nautilus_cli.kernels.registry import family, tensor_maps
+from nautilus_cli.lowering.intervals import MULTIPLE
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import Resources, compile_kernel
 from tests.emulated.building import Steps
 
 TYPES: dict[str, DType] = {"fp16": F16, "bf16": BF16, "fp32": F32, "tf32": F32, "3xtf32": F32}
+MOST = {"m": 8192, "n": 1 << 17, "k": 8192}
+"""Greatest extents of products with open dimensions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,8 @@ class Product:
         a_k_last: whether A is [m, k].
         b_k_last: whether B is [n, k], as packed weights are.
         epilogue: `plain`; `bias`: C = A B + bias[n]; or `gelu`: C = gelu(A B + bias[n]).
+        symbolic: the letters of those extents that are arguments of the kernel.
+        has_multiples: whether these, of n and k, are known to be multiples of MULTIPLE.
     """
 
     m: int
@@ -44,11 +51,13 @@ class Product:
     a_k_last: bool = True
     b_k_last: bool = True
     epilogue: str = "plain"
+    symbolic: str = ""
+    has_multiples: bool = True
 
     @property
     def plain(self) -> Product:
         """The product alone: those with the same one are measured together."""
-        return replace(self, epilogue="plain")
+        return replace(self, epilogue="plain", symbolic="", has_multiples=True)
 
     @property
     def name(self) -> str:
@@ -71,6 +80,7 @@ class Job:
         cubin: the code.
         geometry: how it is launched.
         maps: tensor maps ahead of the pointers.
+        scalars: integers behind the pointers.
         resources: as the compiler counts them.
     """
 
@@ -82,14 +92,26 @@ class Job:
     cubin: bytes
     geometry: Geometry
     maps: tuple[TensorMap, ...]
+    scalars: tuple[int, ...]
     resources: Resources
+
+
+def extents(product: Product) -> tuple[int, int, int]:
+    """Return m, n and k, symbolic where they are arguments."""
+    p = product
+    found = []
+    for name, size in (("m", p.m), ("n", p.n), ("k", p.k)):
+        divisor = MULTIPLE if p.has_multiples and name != "m" else 1
+        found.append(symbol(name, divisor, MOST[name], divisor) if name in p.symbolic else size)
+    return found[0], found[1], found[2]
 
 
 def request(product: Product, kind: str, target: Target, schedule: Any = None) -> KernelRequest:
     """Return the request of a family's kernel for a product; the analytic choice where no schedule is given."""
     p, dtype = product, TYPES[product.dtype]
-    at_a, at_b = ((p.m, p.k) if p.a_k_last else (p.k, p.m)), ((p.n, p.k) if p.b_k_last else (p.k, p.n))
-    shape: dict[str, Any] = {"batch": 1, "m": p.m, "n": p.n, "k": p.k, "a_k_last": p.a_k_last, "b_k_last": p.b_k_last}
+    m, n, k = extents(p)
+    at_a, at_b = ((m, k) if p.a_k_last else (k, m)), ((n, k) if p.b_k_last else (k, n))
+    shape: dict[str, Any] = {"batch": 1, "m": m, "n": n, "k": k, "a_k_last": p.a_k_last, "b_k_last": p.b_k_last}
     problem: Any
     constant = p.b_k_last  # as weights are
     if kind == "gemm":
@@ -112,7 +134,8 @@ def request(product: Product, kind: str, target: Target, schedule: Any = None) -
     chosen = family(kind).choose(problem, target) if schedule is None else schedule
     functors = (("A", _loaded(0, dtype, at_a)), ("B", _loaded(1, dtype, at_b)), ("Epilogue", _epilogue(p, dtype)))
     pointers = 3 if p.epilogue == "plain" else 4
-    return KernelRequest(family=kind, problem=problem, schedule=chosen, functors=functors, pointers=pointers)
+    scalars = len(scalar_values(problem, functors))
+    return KernelRequest(family=kind, problem=problem, schedule=chosen, functors=functors, pointers=pointers, scalars=scalars)
 
 
 def _loaded(slot: int, dtype: DType, shape: tuple[int, int]) -> Expression:
@@ -121,7 +144,8 @@ def _loaded(slot: int, dtype: DType, shape: tuple[int, int]) -> Expression:
 
 
 def _epilogue(product: Product, dtype: DType) -> Expression:
-    steps, where = Steps(), (1, product.m, product.n)
+    m, n, _ = extents(product)
+    steps, where = Steps(), (1, m, n)
     result = steps.parameter(0, F32)
     if product.epilogue != "plain":
         result = steps.apply("add", result, steps.load(3, dtype, from_strides(where, (0, 0, 1))))
@@ -140,6 +164,7 @@ def compile_jobs(
 
     def one(item: tuple[Product, str, str, Any]) -> Job | str:
         product, label, kind, schedule = item
+        sizes = {"m": product.m, "n": product.n, "k": product.k}
         found = request(product, kind, target, schedule)
         if reasons := family(kind).violations(found.problem, found.schedule, target):
             return f"{product.name} {label}: {reasons[0]}"
@@ -158,8 +183,9 @@ def compile_jobs(
             schedule=found.schedule,
             symbol=kernel.symbol,
             cubin=cubin.image,
-            geometry=family(kind).geometry(found.problem, found.schedule),
-            maps=tensor_maps(found),
+            geometry=bind(family(kind).geometry(found.problem, found.schedule), sizes),
+            maps=bind(tensor_maps(found), sizes),
+            scalars=bind(found.scalar_values, sizes),
             resources=used,
         )
 

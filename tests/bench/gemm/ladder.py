@@ -73,6 +73,7 @@ def naive(target: Target, store: Cache) -> Job:
         cubin=cubin.image,
         geometry=Geometry(grid=(EXTENT * EXTENT // _NAIVE_THREADS, 1, 1), threads=_NAIVE_THREADS),
         maps=(),
+        scalars=(),
         resources=cubin.resources[_SYMBOL],
     )
 

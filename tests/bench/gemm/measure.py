@@ -111,7 +111,7 @@ class Cuda:
             if status:
                 raise RuntimeError(f"cuTensorMapEncodeTiled: {status} for {tensor}")
             maps += encoded
-        content = maps + struct.pack(f"<{len(pointers)}Q", *pointers)
+        content = maps + struct.pack(f"<{len(pointers)}Q{len(job.scalars)}q", *pointers, *job.scalars)
         block = aligned_buffer(-(-len(content) // MAP_ALIGNMENT) * MAP_ALIGNMENT, MAP_ALIGNMENT)
         block[: len(content)] = content
         return block
@@ -227,6 +227,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
             "product": job.product.name,
             "label": job.label,
             "family": job.family,
+            "symbolic": job.product.symbolic,
             "schedule": asdict(job.schedule),
             "registers": job.resources.registers,
         }

@@ -182,21 +182,24 @@ def skinny_fit() -> Wanted:
         yield p, "other", "gemm_mma", None
 
 
+BEST: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
+    (1, 2048, 2048): ({"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},),
+    (1, 8192, 2048): ({"groups": 8, "thread_n": 2, "loads": 2, "slices_k": 1, "blocks": 4},),
+    (1, 2048, 8192): (
+        {"groups": 2, "thread_n": 4, "loads": 2, "slices_k": 4},
+        {"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},
+    ),
+    (1, 128256, 2048): ({"groups": 8, "thread_n": 2, "loads": 4, "slices_k": 1, "blocks": 2},),
+}
+"""Schedules that were the best of a problem, or near it, in a run on an H200."""
+
+
 def untuned() -> Wanted:
     """What the family chooses by itself, and the best of what was tried."""
-    best: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
-        (1, 2048, 2048): ({"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},),
-        (1, 8192, 2048): ({"groups": 8, "thread_n": 2, "loads": 2, "slices_k": 1, "blocks": 4},),
-        (1, 2048, 8192): (
-            {"groups": 2, "thread_n": 4, "loads": 2, "slices_k": 4},
-            {"groups": 2, "thread_n": 2, "loads": 2, "slices_k": 4, "blocks": 4},
-        ),
-        (1, 128256, 2048): ({"groups": 8, "thread_n": 2, "loads": 4, "slices_k": 1, "blocks": 2},),
-    }
     for m, n, k in (*VECTORS, (1, 768, 3072), (2, 8192, 2048), (4, 2048, 2048), (8, 4096, 4096), *ROWS, (32, 4096, 4096)):
         p = Product(m=m, n=n, k=k)
         yield p, "chosen", "gemm_skinny", None
-        for fields in best.get((m, n, k), ()):
+        for fields in BEST.get((m, n, k), ()):
             yield skinny(p, lanes_k=32, **fields)
         if (m, n, k) == (16, 4096, 4096):
             yield skinny(p, groups=2, thread_n=2, lanes_k=4, loads=4, slices_k=8, tensor_cores=True)

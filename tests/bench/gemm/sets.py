@@ -12,7 +12,7 @@ from nautilus_cli.kernels import mma_product, wgmma_product
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
-from tests.bench.gemm import narrow, simt
+from tests.bench.gemm import narrow, simt, symbolic
 from tests.bench.gemm.jobs import Product, request
 from tests.bench.gemm.ladder import ladder
 
@@ -246,6 +246,34 @@ def final() -> Wanted:
                 yield wgmma(p, f"{epilogue} {_label(fields)}", **fields)
 
 
+def open_sizes() -> Wanted:
+    """The table of products with known and with open dimensions: by one schedule, and as compilations choose; the nearest to 5 % first."""
+    wanted: list[tuple[Product, str, str, Any]] = []
+    for m, n, k in (*SMALL, LARGE[0]):
+        wanted.append(wgmma(Product(m=m, n=n, k=k), "same", **_FOUND[m, n, k][0]))
+    for m, n, k in NARROW[:4]:
+        (best, *_) = narrow.BEST[m, n, k]
+        wanted.append(_named(narrow.skinny(Product(m=m, n=n, k=k), lanes_k=32, **best)))
+    few = {"groups": 2, "thread_n": 2, "lanes_k": 4, "loads": 4, "slices_k": 8, "tensor_cores": True}
+    wanted.append(_named(narrow.skinny(Product(m=16, n=4096, k=4096), **few)))
+    wanted.append(wgmma(Product(m=64, n=4096, k=4096), "same", **_FOUND[64, 4096, 4096][0]))
+    wanted += [_named(found) for found in simt.best()]
+    for m, n, k in (*LARGE[1:3], *LARGE[4:], LARGE[3]):
+        wanted.append(wgmma(Product(m=m, n=n, k=k), "same", **_FOUND[m, n, k][0]))
+    for n, k in ((3072, 768), (4096, 4096)):
+        wanted.append(wgmma(Product(m=4096, n=n, k=k, dtype="tf32"), "same", **_FOUND[4096, n, k][0]))
+    three = {"tile_m": 128, "tile_n": 128, "consumers": 2, "cluster_m": 2, "group_m": 8}
+    wanted.append(wgmma(Product(m=4096, n=4096, k=4096, dtype="3xtf32"), "same", **three))
+    for m, n, k in LARGE[:3]:
+        wanted.append(wgmma(Product(m=m, n=n, k=k, dtype="bf16"), "same", **_FOUND[m, n, k][0]))
+    yield from symbolic.compared(wanted)
+
+
+def _named(found: tuple[Product, str, str, Any]) -> tuple[Product, str, str, Any]:
+    """Return a job with a name that does not say its schedule."""
+    return found[0], "same", *found[2:]
+
+
 _FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
     (1024, 1024, 1024): (
         {"tile_m": 128, "tile_n": 64, "consumers": 1, "group_m": 8},
@@ -408,6 +436,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "fit": fit,
     "ladder": ladder,
     "large": large,
+    "open_sizes": open_sizes,
     "single": single,
     "skinny_fit": narrow.skinny_fit,
     "skinny_races": narrow.races,

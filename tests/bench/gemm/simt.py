@@ -65,6 +65,13 @@ def ffma() -> Wanted:
             yield simt(p, tile, thread, **fields)
 
 
+def best() -> Wanted:
+    """The best of what was measured, for each product of the table."""
+    yield simt(Product(m=1024, n=1024, k=1024, dtype="fp32"), (64, 128, 32), (16, 8), stages=3, slices_k=4)
+    yield simt(Product(m=512, n=3072, k=768, dtype="fp32"), (64, 64, 32), (8, 8), stages=2, slices_k=2)
+    yield simt(Product(m=4096, n=4096, k=4096, dtype="fp32"), (256, 128, 8), (16, 8), stages=4)
+
+
 def untuned() -> Wanted:
     """What the family chooses by itself, and neighbours."""
     for m, n, k in ((4096, 4096, 4096), (512, 3072, 768), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 3072, 768)):
