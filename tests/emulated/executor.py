@@ -22,6 +22,9 @@ ORDERS = {"fifo": 0, "reverse": 1, "random": 2}
 # cu_result numbers of templates/host/driver.h
 ILLEGAL_ADDRESS, DEADLOCK, MISALIGNED, LAUNCH_FAILED = 700, 702, 716, 719
 
+ILLEGAL_INSTRUCTION = 715
+"""Of the driver of a GPU: CUDA_ERROR_ILLEGAL_INSTRUCTION."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:

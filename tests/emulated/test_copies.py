@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.emulated.executor import Image, Mode
+from tests.emulated.executor import ILLEGAL_INSTRUCTION, LAUNCH_FAILED, Image, LaunchError, Mode
 from tests.emulated.tensor_maps import KINDS, TensorMap, box_places, swizzled
 
 MODES = (
@@ -47,6 +47,7 @@ CASES: dict[str, tuple[TensorMap, tuple[int, ...]]] = {
     "row": (dense("f32", (100,), (32,)), (40,)),
     "row-over-the-end": (dense("f16", (100,), (64,)), (72,)),
     "row-before-the-start": (dense("f16", (100,), (64,)), (-16,)),
+    "row-over-both-ends": (dense("u8", (33,), (64,)), (0,)),
     "row-beyond-both-ends": (dense("u8", (33,), (64,)), (-16,)),
     "row-far-outside": (dense("u64", (100,), (16,)), (1000,)),
     "plain": (dense("f32", (40, 20), (8, 4)), (12, 7)),
@@ -110,7 +111,10 @@ def test_load_of_a_box(image: Image, name: str, base: int) -> None:
     assert np.array_equal(shared, expected)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "f32-" not in name and "flushed" not in name])
+STORES = [name for name in CASES if "f32-" not in name and "flushed" not in name]
+
+
+@pytest.mark.parametrize("name", [name for name in STORES if min(CASES[name][1]) >= 0])
 def test_store_of_a_box(image: Image, name: str) -> None:
     tensor, at = CASES[name]
     memory, view = contents(tensor, 1)
@@ -132,6 +136,19 @@ def test_store_of_a_box(image: Image, name: str) -> None:
     scalars = (shared.size, base, len(places) * size, *at)
     image.launch(f"store_box_{tensor.rank}", shared, memory, block=(64, 1, 1), scalars=scalars, shared_bytes=shared.size, maps=(tensor,))
     assert np.array_equal(memory, expected)
+
+
+@pytest.mark.parametrize("name", ["row-before-the-start", "negative", "four"])
+def test_a_store_of_a_box_does_not_begin_before_the_tensor(image: Image, name: str) -> None:
+    """Along no dimension, where a load may; beyond the end both may be."""
+    tensor, at = CASES[name]
+    memory, shared = contents(tensor, 1)[0], np.zeros(16 * 1024, np.uint8)
+    scalars = (shared.size, 1024, 0, *at)
+    with pytest.raises(LaunchError) as caught:
+        image.launch(
+            f"store_box_{tensor.rank}", shared, memory, block=(64, 1, 1), scalars=scalars, shared_bytes=shared.size, maps=(tensor,)
+        )
+    assert caught.value.status in (LAUNCH_FAILED, ILLEGAL_INSTRUCTION)
 
 
 @pytest.mark.parametrize("size", [16, 4096 + 48])

@@ -78,6 +78,7 @@ FAULTS = [
     ("parity_of_two", LAUNCH_FAILED, r"the parity of a phase is 0 or 1"),
     ("misaligned_box", MISALIGNED, r"tensor_load of 128 bytes at 0x[0-9a-f]+, which is not a multiple of that,"),
     ("box_within_a_chunk", LAUNCH_FAILED, r"tensor_load of a box that begins -8 bytes into a row, no multiple of 16"),
+    ("store_before_the_start", LAUNCH_FAILED, r"tensor_store of a box that begins before the tensor, at -1 of dimension 1"),
     ("box_outside", ILLEGAL_ADDRESS, r"tensor_load outside of the dynamic shared memory"),
     ("too_many_coordinates", LAUNCH_FAILED, r"3 coordinates for a tensor map of rank 2"),
     ("no_tensor_map", LAUNCH_FAILED, r"what is no tensor map is used as one"),

@@ -9,6 +9,7 @@ from multiprocessing.process import BaseProcess
 
 import numpy as np
 
+from tests.emulated.executor import LaunchError
 from tests.emulated.tensor_maps import TensorMap
 from tests.gpu.device_worker import Launch, serve
 
@@ -38,7 +39,11 @@ class DeviceImage:
         shared_bytes: int = 0,
         maps: Sequence[TensorMap] | None = None,
     ) -> None:
-        """Run a fixture on copies of the arrays, and copy them back."""
+        """Run a fixture on copies of the arrays, and copy them back.
+
+        Raises:
+            LaunchError: the driver reports an error.
+        """
         launch = Launch(name=name, arrays=arrays, grid=grid, block=block, scalars=scalars, shared_bytes=shared_bytes, maps=maps)
         process, connection = self._worker = self._worker or self._begun()
         try:
@@ -48,9 +53,9 @@ class DeviceImage:
         except (AssertionError, EOFError, OSError) as error:
             self._end(process, connection)
             raise AssertionError(f"{name}: {str(error) or 'the process that launched it has died'}") from error
-        if isinstance(reply, str):
+        if isinstance(reply, tuple):
             self._end(process, connection)
-            raise AssertionError(f"{name}: {reply}")
+            raise LaunchError(*reply)
         for array, result in zip(arrays, reply, strict=True):
             array[...] = result
 

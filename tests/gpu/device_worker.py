@@ -30,7 +30,12 @@ class Launch:
 
 
 class DeviceError(Exception):
-    """A call of the driver failed."""
+    """A call of the driver failed, with its number."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{text}: {status}")
+        self.status = status
+        self.text = text
 
 
 class Device:
@@ -80,22 +85,22 @@ class Device:
         for module in self._modules:
             if self._driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()) == 0:
                 return function
-        raise DeviceError(f"no module has the fixture {name}")
+        raise DeviceError(500, f"no module has the fixture {name}")  # CUDA_ERROR_NOT_FOUND
 
     def _encoded(self, tensor: TensorMap, address: int) -> bytes:
         status, encoded = encode(self._driver.cuTensorMapEncodeTiled, tensor, address)
         if status:
-            raise DeviceError(f"cuTensorMapEncodeTiled: {status}")
+            raise DeviceError(status, "cuTensorMapEncodeTiled")
         return encoded
 
     def _call(self, name: str, *arguments: object) -> None:
         status = getattr(self._driver, name)(*arguments)
         if status:
-            raise DeviceError(f"{name}: {status}")
+            raise DeviceError(status, name)
 
 
 def serve(cubins: Sequence[bytes], connection: Connection) -> None:
-    """Run what comes through a connection until it is closed; the answer is the arrays, or what failed in words."""
+    """Run what comes through a connection until it is closed; the answer is the arrays, or an error's number and what failed."""
     device = None
     while True:
         try:
@@ -106,4 +111,4 @@ def serve(cubins: Sequence[bytes], connection: Connection) -> None:
             device = device or Device(cubins)
             connection.send(device.run(launch))
         except DeviceError as error:
-            connection.send(str(error))
+            connection.send((error.status, error.text))

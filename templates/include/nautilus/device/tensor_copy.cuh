@@ -132,7 +132,8 @@ NAUTILUS_DEVICE void tensor_prefetch(const TensorMap &map, const int (&at)[kRank
 }
 
 // Starts a copy of a box from shared memory, 128 bytes aligned; elements outside of the tensor are dropped, but for those in the 16 bytes
-// in which a row of the tensor ends: where its extent is no multiple of them, what lies behind it is overwritten (measured on an H200).
+// in which a row of the tensor ends: where its extent is no multiple of them, what lies behind it is overwritten. No coordinate is negative,
+// and the innermost one is a multiple of 16 bytes: any other is an illegal instruction (both measured on an H200).
 template <int kRank>
 NAUTILUS_DEVICE void tensor_store(const TensorMap &map, const void *shared, const int (&at)[kRank], Site site = current_site()) {
 #ifdef NAUTILUS_EMULATED
