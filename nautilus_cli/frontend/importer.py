@@ -20,8 +20,8 @@ from nautilus_cli.frontend.element_values import is_candidate, taken_ranges
 from nautilus_cli.frontend.entities import Entity, Text
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.functions import function_key, functions_by_key, resolved_node, without_operands
-from nautilus_cli.frontend.inputs import Inputs, declared_type, require_known
 from nautilus_cli.frontend.host_reads import require_plannable
+from nautilus_cli.frontend.inputs import Inputs, declared_type, require_known
 from nautilus_cli.frontend.names import domain_name, is_default, node_label, operator_key
 from nautilus_cli.frontend.opsets import exists, imported_versions, newest
 from nautilus_cli.frontend.ports import checked_outputs, declared_outputs, initializers_by_name, text_outputs

@@ -87,7 +87,7 @@ class Walk:
         return found
 
     def insert(self, behind: Sequence[tuple[int, bool]]) -> None:
-        """Count launches that were put behind those of these numbers since, or behind what the host reads there; they run where those do."""
+        """Count launches that were put behind those of these numbers since, or behind what the host reads there; they run with those."""
         self._inserted = sorted(behind)
         self.spans = {value: (self._now(first), self._now(last)) for value, (first, last) in self.spans.items()}
 

@@ -89,7 +89,8 @@ class CountTable:
             self._places[table] = words
             self._words.update({size: words + number for number, size in enumerate(sizes)})
             words += len(sizes)
-            self.steps.append(SizeStep(behind, is_late, Group("pointwise", None, (), (table,)), _Steps(self._holders).lowered(sizes, table)))
+            group = Group("pointwise", None, (), (table,))
+            self.steps.append(SizeStep(behind, is_late, group, _Steps(self._holders).lowered(sizes, table)))
         self.bytes = words * WORD_BYTES
 
     def holds(self, value: object) -> bool:

@@ -16,8 +16,8 @@ def stack(intervals: Sequence[Interval], alignment: int, order: Sequence[str] = 
     Largest first, as `place` does it, by what each needs at most; each lies above all before it that are alive when it is. The bound of
     the arena's size over all sizes is that of the expression.
 
-    What needs a number that the host reads while the model runs lies above all that needs none, or one that is read before: so nothing moves
-    when it is read.
+    What needs a number that the host reads while the model runs lies above all that needs none, or one that is read before: so nothing
+    moves when it is read.
 
     Args:
         intervals: what is to be placed.
