@@ -88,6 +88,10 @@ def _measure_compiled(module: torch.nn.Module, inputs: zoo.Inputs) -> dict[str, 
 
 def measure_onnxruntime(name: str, batch: int, dtype: str) -> dict[str, Any]:
     """Measure onnxruntime's CUDA provider with inputs and outputs bound on the device, with a CUDA graph and without."""
+    import onnxruntime
+
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # before the export, which takes longer than anything else
+        return {"error": f"onnxruntime {onnxruntime.__version__} has no CUDA provider here"}
     module, inputs = zoo.build(name, batch, TYPES[dtype])
     with tempfile.TemporaryDirectory() as scratch, torch.inference_mode():
         path = Path(scratch) / "model.onnx"
