@@ -1,0 +1,54 @@
+"""Bounds of numbers that kernels give, and numbers for which the host waits, on a GPU: the models that the emulator runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nautilus_cli.targets.base import Target
+from nautilus_cli.toolchain.device import driver as cuda
+from tests.e2e import test_count_bounds as bounds
+from tests.e2e import test_counts, test_run_time_control_flow
+from tests.e2e import test_host_reads as reads
+
+pytestmark = pytest.mark.gpu
+
+if cuda().problem:
+    pytest.skip(f"no CUDA device: {cuda().problem}", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (bounds, reads, test_counts, test_run_time_control_flow):
+        monkeypatch.setattr(module, "TARGET", architecture.name)
+    monkeypatch.setattr(test_counts, "RUNS", (None, None))  # twice: launches one by one, and graphs
+
+
+@pytest.mark.parametrize("make", [bounds.kept, bounds.compressed, bounds.unique, bounds.suppressed])
+def test_a_lesser_bound(make: Callable[..., object], tmp_path: Path) -> None:
+    bounds.test_a_lesser_bound(make, tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
+def test_with_branches_and_loops_around(launch: str, tmp_path: Path) -> None:
+    reads.test_with_branches_and_loops_around(launch, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        bounds.test_a_bound_within_an_iteration,
+        bounds.test_numbers_that_decide_shapes,
+        bounds.test_what_is_taken_without_a_bound_is_told,
+        bounds.test_a_loop_whose_end_only_the_run_knows,
+        reads.test_a_number_without_a_bound,
+        reads.test_a_bound_that_is_too_great,
+        reads.test_beside_numbers_that_outputs_have,
+        reads.test_two_in_a_row,
+        reads.test_a_number_beyond_what_can_be,
+    ],
+)
+def test_as_emulated(run: Callable[[Path], None], tmp_path: Path) -> None:
+    run(tmp_path)
