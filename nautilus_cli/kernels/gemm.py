@@ -30,6 +30,7 @@ class Problem:
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
         is_straight: whether both functors only load, as `accumulate`, from places at fixed distances; only ranks schedules.
+        a_work: functions that are applied to an element of A wherever it is loaded; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
     """
@@ -44,6 +45,7 @@ class Problem:
     a_storage: DType = F32
     b_storage: DType = F32
     is_straight: bool = False
+    a_work: int = 0
     is_paired: bool = False
 
     @property

@@ -13,7 +13,7 @@ from math import ceil, prod
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.product import MOST_BLOCKS_Y, Product
+from nautilus_cli.kernels.product import MOST_BLOCKS_Y, Product, work_cycles
 from nautilus_cli.targets.base import Target
 
 WARP_THREADS = 32
@@ -138,15 +138,19 @@ def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
 def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> int:
     """Return about how many registers a thread takes: sums, sets of fragments, elements on their way, and addresses.
 
-    Vectors of 4 bytes and more are taken to be copied past registers.
+    Vectors of 4 bytes and more of which nothing is computed are taken to be copied past registers.
 
     Args:
         fragments: 2 where the compiler is free, 1 for the least that it needs.
     """
     s = schedule
     words = (s.warp_m + s.warp_n) // 4 * (fragments + (problem.terms > 1))
-    operands = ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b))
-    on_the_way = sum(_items(outer, s, vector) * vector for outer, vector in operands if vector * problem.element_bytes < _LEAST_COPY_BYTES)
+    operands = ((s.tile_m, s.vector_a, problem.shape.a_work > 0), (s.tile_n, s.vector_b, False))
+    on_the_way = sum(
+        _items(outer, s, vector) * vector
+        for outer, vector, is_computed in operands
+        if is_computed or vector * problem.element_bytes < _LEAST_COPY_BYTES
+    )
     sums = s.warp_m * s.warp_n // WARP_THREADS * (2 if problem.terms > 1 else 1)  # those of a tile apart
     return sums + words + on_the_way + 40
 
@@ -340,7 +344,7 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         outer * s.tile_k / vector * (_COPY_INSTRUCTIONS if vector * problem.element_bytes >= _LEAST_COPY_BYTES else _COMPUTED_INSTRUCTIONS)
         for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b))
     )
-    issue = copies / WARP_THREADS / _SCHEDULERS
+    issue = copies / WARP_THREADS / _SCHEDULERS + work_cycles(s.tile_m * s.tile_k, shape.a_work)
     tiles_m, tiles_n = ceil(shape.m / s.tile_m), ceil(shape.n / s.tile_n)
     own = s.tile_k * (s.tile_m * shape.a_bytes / tiles_n + s.tile_n * shape.b_bytes / tiles_m)  # what comes from memory once
     share = _MEMORY_SHARE * target.memory_bytes_per_us / _CYCLES_PER_US / target.multiprocessors

@@ -40,6 +40,7 @@ _SHARED_LATENCY = 30
 _STEP_LATENCY = 16
 _L2_BYTES_PER_CYCLE = 22
 _INSTRUCTIONS_PER_VECTOR = 6
+_INSTRUCTIONS_PER_FUNCTION = 3  # mul is one, sigmoid about ten
 _CYCLES_PER_LINE = 2.2
 _CYCLES_PER_READ = 1.2
 _OVERLAP = 0.5
@@ -77,6 +78,7 @@ class Product:
         b_bytes: of a stored element of B.
         sum_bytes: of an accumulator.
         is_straight: whether both operands are only loaded, as the type of the sums, from places at fixed distances; only ranks schedules.
+        a_work: functions that are applied to an element of A wherever it is loaded; only ranks schedules.
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
     """
 
@@ -92,7 +94,13 @@ class Product:
     b_bytes: int
     sum_bytes: int
     is_straight: bool = False
+    a_work: int = 0
     is_paired: bool = False
+
+
+def work_cycles(elements: float, work: int) -> float:
+    """Return how long the schedulers of a multiprocessor take to apply WORK functions to each of some elements."""
+    return elements * work * _INSTRUCTIONS_PER_FUNCTION / WARP_THREADS / _SCHEDULERS
 
 
 def product_of(problem: Any, *, is_straight: bool = False) -> Product:
@@ -115,6 +123,7 @@ def product_of(problem: Any, *, is_straight: bool = False) -> Product:
         b_bytes=problem.b_storage.bytes,
         sum_bytes=problem.accumulate.bytes,
         is_straight=is_straight,
+        a_work=problem.a_work,
         is_paired=problem.is_paired,
     )
 
@@ -446,6 +455,7 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
             + _lines(s, s.tile_m, s.vector_a, problem.a_k_last, problem.a_bytes) * _CYCLES_PER_LINE
             + _lines(s, s.tile_n, s.vector_b, problem.b_k_last, problem.b_bytes) * _CYCLES_PER_LINE
         )
+    issue_loads += work_cycles(s.tile_m * s.tile_k, problem.a_work)
     traffic = s.tile_k * (s.tile_m * problem.a_bytes + s.tile_n * problem.b_bytes) / _L2_BYTES_PER_CYCLE
     # Issue and memory pipe hide each other in part.
     overlap = _COPIED_OVERLAP if s.stages > 2 else _OVERLAP

@@ -14,7 +14,7 @@ from math import ceil, prod
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product
+from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product, work_cycles
 from nautilus_cli.targets.base import Target
 
 MMA_ROWS = 16
@@ -398,6 +398,7 @@ def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
         in_step = s.loads * items * s.vector_b * s.tile_m
     rows = s.tile_m * depth * problem.shape.a_bytes
     staged = s.tile_m * ceil(depth / s.tile_k) * s.tile_k / s.vector_a / s.threads * _ROW_CYCLES
+    staged += work_cycles(s.tile_m * depth, problem.shape.a_work)
     sums = s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES
     finish = sums / _SHARED_BYTES_PER_CYCLE + s.tile_m * s.tile_n / s.vector_c / s.threads * s.slices_k * 4
     if s.cluster_k > 1:

@@ -17,6 +17,7 @@ from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.mma_product import soft_max
+from nautilus_cli.kernels.product import WARP_THREADS, work_cycles
 from nautilus_cli.targets.base import Target
 
 WARPGROUP_THREADS = 128
@@ -61,6 +62,10 @@ _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
 _BOX_FINISH_CYCLES = 1970
 _BOXED_PER_CYCLE = 38.9
+_LOAD_INSTRUCTIONS = 8  # of a vector of a computed A, beside one to widen each element
+_STORE_INSTRUCTIONS = 4
+_LOAD_LATENCY = 500
+_SCHEDULERS = 4
 _MEMORY_SHARE = 0.766  # of the bandwidth
 _HIDING = 2.7
 
@@ -456,7 +461,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     """
     s = schedule
     hidden = soft_max(_traffic_cycles(s), _RING_CYCLES / s.stages, _HIDING)
-    step = max(_STEP_CYCLES, soft_max(_tensor_cycles(problem, s), hidden, _HIDING))
+    step = max(_STEP_CYCLES, soft_max(_tensor_cycles(problem, s), hidden, _HIDING), _loading_cycles(problem, s))
     if problem.terms == 3:
         step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
     main = step * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)
@@ -478,6 +483,17 @@ def _tensor_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
     products = s.tile_m // WARPGROUP_ROWS * ROW_BYTES // STEP_BYTES * problem.terms
     read = (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
     return _TENSOR_SLOWDOWN * products * max(s.tile_n / 2, read) * s.residents
+
+
+def _loading_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how long a warpgroup takes to load, compute and write A's part of a step; 0 where bulk copies bring it."""
+    loaded = problem.loaded_a
+    if loaded is None:
+        return 0.0
+    elements = schedule.tile_m * ROW_BYTES / problem.element_bytes
+    vectors = elements / schedule.vector_a * (loaded.streams * _LOAD_INSTRUCTIONS + _STORE_INSTRUCTIONS)
+    issue = (elements * (loaded.streams + 1) + vectors) / WARP_THREADS / _SCHEDULERS + work_cycles(elements, loaded.work)
+    return (issue + _LOAD_LATENCY) * schedule.residents
 
 
 def _traffic_cycles(schedule: Schedule) -> float:

@@ -65,6 +65,14 @@ class ExpressionBuilder:
         """Return what was built, with the steps RESULTS handed back to the kernel."""
         return Expression(tuple(self._steps), tuple(results), tuple(self._stores))
 
+    def rounded(self, result: int, dtype: DType) -> Expression:
+        """Return what was built, with a step handed back to the kernel as a tensor of DTYPE would hold it."""
+        step = self._steps[result]
+        rounding = f"cast_{dtype.compute}_{dtype}"
+        if dtype != dtype.compute and isinstance(step, Apply) and not step.function.endswith(f"_{dtype}"):
+            result = self.apply(rounding, (result,), dtype.compute)
+        return self.expression((result,))
+
     def store(self, value: Value, index_map: IndexMap) -> None:
         """Compute VALUE at INDEX_MAP and write it in its order."""
         self.store_at(value, index_map, value, compose(index_map, physical(value.type.static, value.order)))

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from nautilus_cli.ir import dims
-from nautilus_cli.ir.expression import Expression, Load, RowProgram
+from nautilus_cli.ir.expression import Apply, Expression, Load, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
@@ -60,11 +60,17 @@ def lower(lowering: Lowering) -> Lowered:
         a_storage=main_storage(a_expression, a.type.dtype),
         b_storage=main_storage(b_expression, b.type.dtype),
         is_straight=all(is_straight(operand, accumulator(result.type.dtype)) for operand in (a_expression, b_expression)),
+        a_work=work(a_expression),
     )
     functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
     constant = constant_behind(b, lowering.transparent()) is not None
     alternatives = alternative_products(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
     return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+
+
+def work(operand: Expression) -> int:
+    """Return how many functions are applied to each element of an operand."""
+    return sum(isinstance(step, Apply) for step in operand.steps)
 
 
 def is_straight(operand: Expression, accumulate: DType) -> bool:
@@ -99,7 +105,7 @@ def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constan
     is_short = dims.lower(problem.m) <= gemm_skinny.most_rows(multiply)
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or multiply not in (F16, BF16, F32) or not is_short:
         return ()
-    names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage", "is_paired")
+    names = ("batch", "m", "n", "k", "a_k_last", "b_k_last", "a_storage", "b_storage", "a_work", "is_paired")
     shape = {name: getattr(problem, name) for name in names}
     return (("gemm_skinny", gemm_skinny.Problem(**shape, multiply=multiply, b_is_constant=b_is_constant)),)
 
@@ -122,6 +128,7 @@ def _tensor_core_problems(
                 terms=terms,
                 a_storage=problem.a_storage,
                 b_storage=problem.b_storage,
+                a_work=problem.a_work,
                 b_is_constant=b_is_constant,
             ),
         )
@@ -139,7 +146,8 @@ def accumulator(dtype: DType) -> DType:
 def operand(lowering: Lowering, slots: Slots, value: Value, k_last: IndexMap, k_first: IndexMap) -> tuple[bool, Expression]:
     """Return whether k is the last coordinate of the operand's functor, and its expression: the choice by consecutive memory.
 
-    A constant is packed with k last. K_LAST and K_FIRST map the functor's coordinates to VALUE's linear index.
+    A constant is packed with k last. What is computed is rounded to VALUE's type, as if it had been stored. K_LAST and K_FIRST map the
+    functor's coordinates to VALUE's linear index.
     """
     behind = constant_behind(value, lowering.transparent())
     if behind is not None:
@@ -149,7 +157,7 @@ def operand(lowering: Lowering, slots: Slots, value: Value, k_last: IndexMap, k_
 
     def build(index_map: IndexMap, into: Slots) -> Expression:
         builder = ExpressionBuilder(lowering.group, into)
-        return builder.expression((builder.value(value, index_map),))
+        return builder.rounded(builder.value(value, index_map), value.type.dtype)
 
     widths = {last: _width(build(index_map, Slots())) for last, index_map in ((True, k_last), (False, k_first))}
     last = widths[True] >= widths[False]

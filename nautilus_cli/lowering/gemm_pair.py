@@ -7,7 +7,7 @@ from math import prod
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, identity, regroup
 from nautilus_cli.kernels.gemm import Problem
-from nautilus_cli.lowering.gemm import accumulator, alternative_products, epilogue_expression, is_straight, operand, packed_expression
+from nautilus_cli.lowering.gemm import accumulator, alternative_products, epilogue_expression, is_straight, operand, packed_expression, work
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_pairs
 from nautilus_cli.lowering.slots import Slots
@@ -41,6 +41,7 @@ def lower(lowering: Lowering) -> Lowered:
         a_storage=main_storage(a_expression, a.type.dtype),
         b_storage=a.type.dtype,
         is_straight=is_straight(a_expression, accumulate) and is_straight(b_expression, accumulate),
+        a_work=work(a_expression),
         is_paired=True,
     )
     epilogue = epilogue_expression(lowering, slots, first, regroup(identity((*rows, n)), [[], m_dims, [len(rows)]]), second)

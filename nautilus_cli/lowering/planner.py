@@ -114,7 +114,7 @@ def plan_each(
     lowered: list[_LoweredGroup] = []
     walk = Walk()
     for group in walk.groups(fused):
-        found, begins = rebased(_lower(group, fp32_mode))
+        found, begins = rebased(lower_group(group, fp32_mode))
         lowered.append(_LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
     for value in walk.spans:
         weights.add(value)
@@ -186,7 +186,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
     """
     for group in Walk().groups(fused):
         try:
-            found, _ = rebased(_lower(group, fp32_mode))
+            found, _ = rebased(lower_group(group, fp32_mode))
             _placed(group, partial(chosen, found, target, RangedChoice(choose)))
         except ModelError as error:
             yield group, error
@@ -307,7 +307,7 @@ def _placed(group: Group, find: Callable[[], T]) -> T:
         raise
 
 
-def _lower(group: Group, fp32_mode: str = "ffma") -> Lowered:
+def lower_group(group: Group, fp32_mode: str = "ffma") -> Lowered:
     """Lower one group; an error that names no place is given the group's nodes."""
     try:
         return LOWERINGS[group.kind](Lowering(group, fp32_mode))

@@ -5,15 +5,16 @@ Requires: a decomposed graph (pointwise, movement, reductions and anchors only).
 Order of the steps, and why:
 1. Each anchor takes the pointwise work that follows it: an epilogue costs nothing, since the accumulator is in registers.
 2. Each reduction takes the pointwise work around it and the reductions over the same rows: the row is read once.
-3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. So it is with what a copy, or a write into
-   a cache, alone reads: other copies, such as the Pads that a Concat joins, and cheap work.
+3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. Before the left operand of a product that
+   is anything pointwise; lowering knows whether it pays there, and asks for it to be stored where not. So it is with what a copy, or a
+   write into a cache, alone reads: other copies, such as the Pads that a Concat joins, and cheap work.
 4. The rest becomes pointwise kernels, each as long as its shape allows.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from math import prod
 
 from nautilus_cli.ir.control import bodies
@@ -21,6 +22,7 @@ from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
 from nautilus_cli.ops.cache_write import FAMILY as CACHE_WRITE_FAMILY
 from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
+from nautilus_cli.ops.matmul_pair import FAMILY as MATMUL_PAIR_FAMILY
 from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Control, Pointwise, Reduction
@@ -47,8 +49,20 @@ PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
 
 
-def fuse(graph: Graph) -> FusedGraph:
-    """Return GRAPH with its groups in an order in which they can run."""
+LEFT_NODES = 16
+"""The same of a product's left operand."""
+
+PRODUCTS = frozenset({"gemm", MATMUL_PAIR_FAMILY})
+"""Families of matrix products."""
+
+
+def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
+    """Return GRAPH with its groups in an order in which they can run.
+
+    Args:
+        graph: the graph.
+        stored_left: products, also of graphs that nodes hold, whose left operand is not computed while it is loaded.
+    """
     flow = Dataflow(graph)
     clusters = Clusters(flow)
     for node in flow.computing:
@@ -66,14 +80,14 @@ def fuse(graph: Graph) -> FusedGraph:
     copies: dict[Node, Cluster] = {}
     for node in reversed(flow.computing):
         if node not in clusters.of:
-            _try_prologue(clusters, node)
+            _try_prologue(clusters, node, stored_left)
         if node not in clusters.of:
             _try_copy(clusters, node, copies)
     for node in flow.computing:
         begun = clusters.start("pointwise", None, node) if node not in clusters.of else copies.get(node)
         if begun is not None:
             _grow(clusters, begun, _same_elements(flow, begun, next(node.results()).type.elements))
-    return FusedGraph(graph, groups_of(clusters))
+    return FusedGraph(graph, groups_of(clusters, stored_left))
 
 
 def _joins_write(clusters: Clusters, node: Node) -> bool:
@@ -255,21 +269,25 @@ def _is_copied_from(clusters: Clusters, node: Node) -> bool:
     return len(read) == 1 and is_once and upper(elements - result.type.elements) <= 0
 
 
-def _try_prologue(clusters: Clusters, node: Node) -> None:
-    """Put a pointwise NODE, a cheap one unless each element is asked for once, into the anchor that alone reads it."""
+def _try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node]) -> None:
+    """Put a pointwise NODE into the anchor that alone reads it.
+
+    It is cheap, or before the left operand of a product, or each of its elements is asked for once.
+    """
     flow = clusters.flow
     result = next(node.results())
     readers = flow.readers.get(result, [])
     cluster = clusters.of.get(readers[0]) if readers else None
     if cluster is None or cluster.anchor is None or cluster.kind in ("row", "control", CACHE_WRITE_FAMILY) or _leaves(flow, result):
         return
-    if not (_is_cheap(node) or (cluster.kind in READ_ONCE and _is_pointwise(node))):
-        return
     anchor = cluster.anchor
+    is_left = cluster.kind in PRODUCTS and feeds_left(flow, anchor, node)
+    if (is_left and anchor in stored_left) or not (_is_cheap(node) or ((is_left or cluster.kind in READ_ONCE) and _is_pointwise(node))):
+        return
     traits = operators()[anchor.op].lowering
     assert isinstance(traits, Anchor)
     before = [m for m in cluster.members if flow.position[m] < flow.position[anchor] and _feeds_only(clusters, m, cluster)]
-    if len(before) >= PROLOGUE_NODES:
+    if len(before) >= (LEFT_NODES if is_left else PROLOGUE_NODES):
         return
     for reader in readers:
         if reader is anchor:
@@ -282,6 +300,23 @@ def _try_prologue(clusters: Clusters, node: Node) -> None:
         clusters.add(cluster, node)
 
 
+def feeds_left(flow: Dataflow, anchor: Node, node: Node) -> bool:
+    """Whether all that comes of NODE is the left operand of ANCHOR, a product."""
+    stack, seen = [node], {node}
+    while stack:
+        result = next(stack.pop().results())
+        for reader in flow.readers.get(result, ()):
+            if reader is anchor:
+                if any(v is not None and flow.source(v)[0] is result for v in anchor.inputs[1:]):
+                    return False
+            elif flow.position[reader] > flow.position[anchor]:
+                return False
+            elif reader not in seen:
+                seen.add(reader)
+                stack.append(reader)
+    return True
+
+
 def _feeds_only(clusters: Clusters, node: Node, cluster: Cluster) -> bool:
     return all(clusters.of.get(s) is cluster for s in clusters.flow.successors(node))
 
@@ -291,8 +326,13 @@ def _leaves(flow: Dataflow, value: Value) -> bool:
     return any(flow.source(v)[0] is value for v in flow.graph.output_values())
 
 
-def groups_of(clusters: Clusters) -> tuple[Group, ...]:
-    """Turn clusters into groups, with the movement that they look through, and copies for outputs that only movement makes."""
+def groups_of(clusters: Clusters, stored_left: Collection[Node] = ()) -> tuple[Group, ...]:
+    """Turn clusters into groups, with the movement that they look through, and copies for outputs that only movement makes.
+
+    Args:
+        clusters: of the nodes.
+        stored_left: as `fuse` has them, of graphs that nodes hold.
+    """
     flow = clusters.flow
     outputs = flow.graph.output_values()
     groups: dict[Cluster, Group] = {}
@@ -318,7 +358,7 @@ def groups_of(clusters: Clusters) -> tuple[Group, ...]:
         stored += viewed.get(cluster, [])
         starts = [v for node in cluster.members for v in node.operands()] + viewed.get(cluster, [])
         nodes = sorted(members | set(_movement_behind(flow, starts)), key=flow.position.__getitem__)
-        held = () if cluster.anchor is None else tuple(map(fuse, bodies(cluster.anchor.attrs)))
+        held = () if cluster.anchor is None else tuple(fuse(body, stored_left) for body in bodies(cluster.anchor.attrs))
         groups[cluster] = Group(cluster.kind, cluster.anchor, tuple(nodes), tuple(stored), held)
     return (*_ordered(clusters, groups), *_together(copies))
 

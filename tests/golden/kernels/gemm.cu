@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm.cuh>
 
-namespace gemm_74bdc10e7bf2f074_ {
+namespace gemm_7847da875b842995_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -12,6 +12,7 @@ struct Problem {
   using M = Static<1>;
   using N = Static<1>;
   using K = Static<1>;
+  using AWork = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kIsStraight = false;
@@ -131,11 +132,11 @@ struct Epilogue {
 };
 
 
-}  // namespace gemm_74bdc10e7bf2f074_
+}  // namespace gemm_7847da875b842995_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_74bdc10e7bf2f074_::Schedule>, gemm_74bdc10e7bf2f074_::Schedule::kBlocks)
-gemm_74bdc10e7bf2f074(const NAUTILUS_GRID_CONSTANT gemm_74bdc10e7bf2f074_::Arguments arguments) {
-  using namespace gemm_74bdc10e7bf2f074_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<gemm_7847da875b842995_::Schedule>, gemm_7847da875b842995_::Schedule::kBlocks)
+gemm_7847da875b842995(const NAUTILUS_GRID_CONSTANT gemm_7847da875b842995_::Arguments arguments) {
+  using namespace gemm_7847da875b842995_;
   nautilus::kernels::gemm<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_74bdc10e7bf2f074)
+NAUTILUS_EXPORT(gemm_7847da875b842995)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_mma.cuh>
 
-namespace gemm_mma_31e86fc6d570c15e_ {
+namespace gemm_mma_aaa89ef21c4d4a35_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -14,6 +14,7 @@ struct Problem {
   using N = Static<24>;
   using K = Static<40>;
   using Terms = Static<1>;
+  using AWork = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = false;
   static constexpr bool kBIsConstant = false;
@@ -157,12 +158,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::kMmaThreads<Schedule>;
-}  // namespace gemm_mma_31e86fc6d570c15e_
+}  // namespace gemm_mma_aaa89ef21c4d4a35_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_31e86fc6d570c15e_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_mma_31e86fc6d570c15e_::kThreads, gemm_mma_31e86fc6d570c15e_::Schedule::kBlocks)
-gemm_mma_31e86fc6d570c15e(const NAUTILUS_GRID_CONSTANT gemm_mma_31e86fc6d570c15e_::Arguments arguments) {
-  using namespace gemm_mma_31e86fc6d570c15e_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_aaa89ef21c4d4a35_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_mma_aaa89ef21c4d4a35_::kThreads, gemm_mma_aaa89ef21c4d4a35_::Schedule::kBlocks)
+gemm_mma_aaa89ef21c4d4a35(const NAUTILUS_GRID_CONSTANT gemm_mma_aaa89ef21c4d4a35_::Arguments arguments) {
+  using namespace gemm_mma_aaa89ef21c4d4a35_;
   nautilus::kernels::gemm_mma<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_mma_31e86fc6d570c15e)
+NAUTILUS_EXPORT(gemm_mma_aaa89ef21c4d4a35)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_skinny.cuh>
 
-namespace gemm_skinny_c4cad47458a0208c_ {
+namespace gemm_skinny_829fe8f1d576e2bc_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -13,6 +13,7 @@ struct Problem {
   using M = Static<5>;
   using N = Static<24>;
   using K = Static<40>;
+  using AWork = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
@@ -158,12 +159,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::kSkinnyThreads<Schedule>;
-}  // namespace gemm_skinny_c4cad47458a0208c_
+}  // namespace gemm_skinny_829fe8f1d576e2bc_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_c4cad47458a0208c_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_c4cad47458a0208c_::kThreads, gemm_skinny_c4cad47458a0208c_::Schedule::kBlocks)
-gemm_skinny_c4cad47458a0208c(const NAUTILUS_GRID_CONSTANT gemm_skinny_c4cad47458a0208c_::Arguments arguments) {
-  using namespace gemm_skinny_c4cad47458a0208c_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_829fe8f1d576e2bc_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_829fe8f1d576e2bc_::kThreads, gemm_skinny_829fe8f1d576e2bc_::Schedule::kBlocks)
+gemm_skinny_829fe8f1d576e2bc(const NAUTILUS_GRID_CONSTANT gemm_skinny_829fe8f1d576e2bc_::Arguments arguments) {
+  using namespace gemm_skinny_829fe8f1d576e2bc_;
   nautilus::kernels::gemm_skinny<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_skinny_c4cad47458a0208c)
+NAUTILUS_EXPORT(gemm_skinny_829fe8f1d576e2bc)

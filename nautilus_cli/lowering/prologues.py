@@ -1,0 +1,107 @@
+"""Which products compute their left operand while they load it, and which find it stored by a kernel of its own.
+
+Fusion puts all pointwise work before a left operand into the product. There it is repeated for every column of tiles, by threads that would
+otherwise only copy; what it saves is a launch, and the operand's way to memory and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.graph import FusedGraph, Group, Node
+from nautilus_cli.kernels.base import Ranked
+from nautilus_cli.kernels.registry import families
+from nautilus_cli.lowering.choice import EMULATES, fitted, serves
+from nautilus_cli.lowering.planner import lower_group
+from nautilus_cli.lowering.ranges import dimensions, representative
+from nautilus_cli.ops.movement import is_transparent
+from nautilus_cli.passes.fuse import PRODUCTS, fuse
+from nautilus_cli.targets.registry import target as target_named
+
+_KERNEL_US = 1.3
+"""Of a kernel with nothing to do, between two others of a CUDA graph (H200)."""
+
+
+def settle(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:
+    """Return FUSED with those left operands of products stored that are faster so.
+
+    What is compiled for several targets has the same kernels, so the estimates are those for one.
+
+    Args:
+        fused: the fused graph.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
+    """
+    computed = {group.anchor: group for group in _products(fused) if group.anchor is not None and left_work(group)}
+    if not computed:
+        return fused
+    apart = fuse(fused.graph, frozenset(computed))
+    found = {group.anchor: group for group in _products(apart)}
+    slower = frozenset(
+        anchor
+        for anchor, group in computed.items()
+        if _least_us(group, fp32_mode) > _least_us(found[anchor], fp32_mode) + _stored_us(left_work(group), apart)
+    )
+    return apart if len(slower) == len(computed) else fuse(fused.graph, slower) if slower else fused
+
+
+def left_work(group: Group) -> tuple[Node, ...]:
+    """Return the nodes that a product computes of its left operand while it loads it, in order."""
+    anchor = group.anchor
+    assert anchor is not None
+    makers = {value: node for node in group.nodes for value in node.results()}
+    stack = [value for value in anchor.inputs[:1] if value is not None]
+    found: set[Node] = set()
+    while stack:
+        node = makers.get(stack.pop())
+        if node is not None and node not in found:
+            found.add(node)
+            stack.extend(node.operands())
+    return tuple(node for node in group.nodes if node in found and not is_transparent(node))
+
+
+def _products(fused: FusedGraph) -> Iterator[Group]:
+    """Yield the products of a graph and of those that its nodes hold."""
+    for group in fused.groups:
+        if group.kind in PRODUCTS:
+            yield group
+        for body in group.bodies:
+            yield from _products(body)
+
+
+def _least_us(group: Group, fp32_mode: str) -> float:
+    """Return the time of the best kernel of a product, by its estimate; open dimensions are large."""
+    target = target_named(EMULATES)
+    lowered = lower_group(group, fp32_mode)
+    sizes = {dim.name: representative(dim) for dim in dimensions((lowered.problem, lowered.functors))}
+    functors = bind(lowered.functors, sizes)
+    found = []
+    for name, problem in ((lowered.family, lowered.problem), *lowered.alternatives):
+        family, known = families()[name], fitted(name, bind(problem, sizes), functors)
+        assert isinstance(family, Ranked)
+        if serves(family, known, functors):
+            schedule = family.choose(known, target)
+            if not family.violations(known, schedule, target):
+                found.append(family.estimated_us(known, schedule, target))
+    return min(found, default=inf)
+
+
+def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
+    """Return how long it takes to compute a left operand in the kernels that APART has for that, where no other needs one of them."""
+    owners = [group for group in _all_groups(apart) if not set(work).isdisjoint(group.nodes)]
+    own = [group for group in owners if all(node in work or is_transparent(node) for node in group.nodes)]
+    made = {value for node in work for value in node.results()}
+    values = {value for node in work for value in node.operands() if value not in made} | {
+        value for group in owners for value in group.outputs if value in made
+    }
+    moved = sum(value.type.bytes for value in values)
+    sizes = {dim.name: representative(dim) for dim in dimensions(moved)}
+    return len(own) * _KERNEL_US + float(bind(moved, sizes)) / target_named(EMULATES).memory_bytes_per_us
+
+
+def _all_groups(fused: FusedGraph) -> Iterator[Group]:
+    for group in fused.groups:
+        yield group
+        for body in group.bodies:
+            yield from _all_groups(body)

@@ -1,0 +1,83 @@
+"""Left operands of products: computed while they are loaded, or stored, whichever is estimated to be faster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.graph import FusedGraph
+from nautilus_cli.ir.types import F16, TensorType
+from nautilus_cli.kernels.base import Family
+from nautilus_cli.lowering.planner import plan
+from nautilus_cli.lowering.prologues import left_work, settle
+from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.base import Target
+from nautilus_cli.targets.registry import target
+from tests.unit.passes.sketches import Sketch
+
+
+def analytic(family: Family, problem: Any, where: Target) -> Any:
+    return family.choose(problem, where)
+
+
+def gated(rows: int, columns: int, depth: int) -> FusedGraph:
+    """Return x·sigmoid(x)·y times a weight, fused, in 16 bits."""
+    s = Sketch(F16)
+    x, y = (s.input(name, TensorType(F16, (rows, depth))) for name in ("x", "y"))
+    gate = s.node("Mul", (x, s.node("Sigmoid", (x,))))
+    return pipeline.run(s.graph([("z", s.node("MatMul", (s.node("Mul", (gate, y)), s.c(depth, columns))))]))
+
+
+def families_of(fused: FusedGraph) -> list[str]:
+    """Return the families of the kernels on an H100."""
+    found = plan(fused, target("sm_90a"), analytic)
+    return [found.kernels[launch.kernel].request.family for launch in found.launches]
+
+
+def test_a_product_computes_its_left_operand() -> None:
+    fused = gated(64, 32, 48)
+    (group,) = fused.groups
+    assert [node.op for node in left_work(group)] == ["Sigmoid", "Mul", "Mul"]
+    assert settle(fused) is fused
+
+
+@pytest.mark.parametrize(("rows", "columns", "depth", "kernels"), [(4096, 256, 768, 1), (4096, 16384, 768, 2)])
+def test_what_every_column_of_tiles_would_compute_again_is_stored(rows: int, columns: int, depth: int, kernels: int) -> None:
+    """Few columns of tiles repeat little; with many, the threads that compute are what the product waits for."""
+    *before, product = families_of(settle(gated(rows, columns, depth)))
+    assert before == ["pointwise"] * (kernels - 1)
+    assert product in ("gemm_mma", "gemm_wgmma")
+
+
+def test_what_is_stored_is_fused_as_if_no_product_read_it() -> None:
+    """A node that others read too and what follows it are one kernel, not two."""
+    s = Sketch(F16)
+    x = s.x(4096, 768)
+    scaled = s.node("Mul", (x, s.c(768)))
+    y = s.node("MatMul", (s.node("Sigmoid", (scaled,)), s.c(768, 16384)))
+    fused = pipeline.run(s.graph([("scaled", scaled), ("y", y)]))
+    assert [group.kind for group in fused.groups] == ["pointwise", "gemm"]
+    found = settle(fused)
+    assert [(group.kind, len(group.outputs)) for group in found.groups] == [("pointwise", 2), ("gemm", 1)]
+
+
+def test_open_rows_are_judged_where_there_are_many() -> None:
+    rows = symbol("rows", 1, 8192)
+    assert families_of(settle(gated(rows, 16384, 768)))[0] == "pointwise"
+    assert len(settle(gated(rows, 128, 768)).groups) == 1
+
+
+def test_a_left_operand_that_is_right_operand_too_is_stored() -> None:
+    """Its work would be repeated for rows of tiles as well."""
+    s = Sketch(F16)
+    x = s.node("Sigmoid", (s.x(64, 64),))
+    fused = pipeline.run(s.graph([("y", s.node("MatMul", (x, x)))]))
+    assert [group.kind for group in fused.groups] == ["pointwise", "gemm"]
+
+
+def test_graphs_that_nodes_hold_are_settled_too() -> None:
+    """Their products are found by their nodes."""
+    fused = gated(4096, 16384, 768)
+    assert left_work(next(group for group in settle(fused).groups if group.kind == "gemm")) == ()
