@@ -8,7 +8,7 @@ sizes that are multiples has kernels for such sizes too, which come first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import islice, pairwise, product
 from math import ceil, gcd, isqrt, lcm, log2, prod
@@ -109,7 +109,7 @@ class Intervals:
     """
 
     def __init__(self, target: Target, choose: Choose, points: Mapping[str, tuple[int, ...]] = NO_POINTS) -> None:
-        self._target, self._ranged, self._search = target, RangedChoice(choose, points), _Search(target, choose, points)
+        self._target, self._ranged, self._search = target, RangedChoice(choose, points), _Search(target, _Remembered(choose), points)
         self._known: dict[object, list[tuple[int, Chosen]]] = {}
 
     def servings(self, lowered: Lowered) -> tuple[Serving, ...]:
@@ -199,6 +199,21 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A choice that is asked for each problem of fixed sizes once: products with other work around them are one problem."""
+
+    choose: Choose
+    known: dict[tuple[str, Any], Any] = field(default_factory=dict)
+
+    def __call__(self, family: Family, problem: Any, target: Target) -> Any:
+        """Return what the choice returns for this target's problems."""
+        key = family.name, problem
+        if key not in self.known:
+            self.known[key] = self.choose(family, problem, target)
+        return self.known[key]
+
+
+@dataclass(frozen=True, slots=True)
 class _Search:
     """Looks for the kernels of a problem's sizes."""
 
@@ -231,7 +246,7 @@ class _Search:
         name, problem = next(iter(problems.items()))
         key = next((value for field in KEYS[name] if isinstance(value := getattr(problem, field), Symbolic)), None)
         if key is None:  # of a range of one multiple: a problem of fixed sizes
-            only = self.best(problems, {})
+            only = self.best(problems, {d.name: representative(d) for d in dimensions(problem)})
             return [] if only is None else [(0, self.on_target(only))]
         others = [d for d in dimensions(problem) if d not in symbols(key) and d.source is None]
         if not isinstance(families()[name], Ranked):

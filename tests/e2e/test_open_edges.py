@@ -240,3 +240,22 @@ def test_loops_within_loops_are_steps_where_they_unroll_to_much(depth: int, trip
     with nautilus_cli.load(output, emulator=POISONED) as library:
         found = library(s0=np.float32(0.5), t0=np.float32(3))
         assert (found["r0"], found["u0"]) == (0.5 + trips**depth, 3 * (-1) ** (trips**depth % 2))
+
+
+def test_a_convolution_of_an_open_length_may_have_a_result_of_one(tmp_path: Path) -> None:
+    """A frame that is a little longer or shorter makes as many steps."""
+    text = """edges (float[1, 2, N] x, float[3, 2, 4] w) => (float[1, 3, M] y, float[1, 3] one) {
+      y = Conv <strides = [4]> (x, w)
+      axis = Constant <value = int64[1] {2}> ()
+      one = Squeeze (y, axis)
+    }"""
+    with pytest.raises(ModelError, match=r"it holds for N = 5\.\.7, it fails for N = 8\.\.9"):
+        compiled(text, tmp_path, {"N": DimRange(5, 9)})
+    random = np.random.default_rng(0)
+    w = random.standard_normal((3, 2, 4)).astype(np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(5, 7)}), emulator=POISONED) as library:
+        for length in (5, 7, 6):
+            x = random.standard_normal((1, 2, length)).astype(np.float32)
+            found = library(x=x, w=w)
+            np.testing.assert_allclose(found["y"], np.einsum("bct,oct->bo", x[..., :4], w)[..., None], rtol=1e-4, atol=1e-5)
+            np.testing.assert_array_equal(found["one"], found["y"][..., 0])
