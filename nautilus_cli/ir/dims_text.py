@@ -31,7 +31,7 @@ def size_text(size: int) -> str:
     if not is_symbolic(size):
         return str(int(size))
     odd = {s.name: _atom(replace(s, name=repr(s.name))) * s.divisor for s in symbols(size) if not _PLAIN.fullmatch(s.name)}
-    return str(substitute(size, odd))
+    return str(substitute(size, odd) if odd else size)
 
 
 def symbol_text(symbol: Symbol) -> str:
