@@ -168,15 +168,9 @@ def open_graph_options(command: Command) -> Command:
         metavar="NAME=1..64",
         help="The sizes of a dimension that the model names, open to the run; 8..512/8: multiples of 8; 1..512@128,256: chosen for these.",
     )(command)
-    return click.option(
-        "--shape",
-        "shapes",
-        type=open_shape,
-        multiple=True,
-        callback=_by_name,
-        metavar="NAME=1x3x224x224",
-        help="The shape of an input; once for each. A range, 1..64x3x224x224, leaves a dimension open to the run.",
-    )(command)
+    return _shape_option(open_shape, "The shape of an input; once for each. A range, 1..64x3x224x224, leaves a dimension open to the run.")(
+        command
+    )
 
 
 def sizes_options(command: Command) -> Command:
@@ -190,28 +184,16 @@ def sizes_options(command: Command) -> Command:
         metavar="NAME=7",
         help="The size of a dimension that the library leaves open. Default: the smallest, the largest, and sizes between.",
     )(command)
-    return click.option(
-        "--shape",
-        "shapes",
-        type=shape,
-        multiple=True,
-        callback=_by_name,
-        metavar="NAME=1x3x224x224",
-        help="The shape of an input with such dimensions; once for each.",
-    )(command)
+    return _shape_option(shape, "The shape of an input with such dimensions; once for each.")(command)
 
 
 def graph_options(command: Command) -> Command:
     """Add --shape, --bind and --outputs, as `shapes`, `bindings` and `outputs`."""
-    return click.option(
-        "--shape",
-        "shapes",
-        type=shape,
-        multiple=True,
-        callback=_by_name,
-        metavar="NAME=1x3x224x224",
-        help="The static shape of an input; once for each.",
-    )(_bind_and_outputs(command))
+    return _shape_option(shape, "The static shape of an input; once for each.")(_bind_and_outputs(command))
+
+
+def _shape_option(read: Callable[[str], tuple[str, tuple[Size, ...]]], text: str) -> Callable[[Command], Command]:
+    return click.option("--shape", "shapes", type=read, multiple=True, callback=_by_name, metavar="NAME=1x3x224x224", help=text)
 
 
 def _bind_and_outputs(command: Command) -> Command:

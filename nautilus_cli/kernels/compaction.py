@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nautilus_cli.kernels import threads_alone
 from nautilus_cli.kernels.base import Geometry, StubByName
+from nautilus_cli.kernels.threads_alone import MOST_THREADS, Schedule
 from nautilus_cli.targets.base import Target
 
-_WARP = 32
-_MOST_THREADS = 1024
 _STEP_ELEMENTS = 1024
 """Elements between two barriers: 32 warps' worth, whose counts one warp adds up (kernels/compaction.cuh)."""
 
@@ -35,17 +35,6 @@ class Problem:
     is_tallied: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """How elements are dealt to threads.
-
-    Attributes:
-        threads: of a block: whole warps, or one thread alone.
-    """
-
-    threads: int
-
-
 class CompactionFamily(StubByName):
     """The compaction family."""
 
@@ -55,21 +44,20 @@ class CompactionFamily(StubByName):
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if schedule.threads != 1 and (schedule.threads % _WARP or _STEP_ELEMENTS % schedule.threads):
-            reasons.append(f"{schedule.threads} threads a block; one, or whole warps that divide {_STEP_ELEMENTS}, are possible")
+        reasons = list(threads_alone.violations(schedule))
+        if not reasons and _STEP_ELEMENTS % schedule.threads:
+            reasons.append(f"{schedule.threads} threads a block do not divide {_STEP_ELEMENTS}, the elements between two barriers")
         if problem.tile < 1:
             reasons.append(f"tiles of {problem.tile} elements; at least one is needed")
         return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return what keeps several elements a thread in flight."""
-        return Schedule(threads=1 if target.is_emulated else 256 if problem.is_tallied else _MOST_THREADS)
+        return Schedule(threads=1 if target.is_emulated else 256 if problem.is_tallied else MOST_THREADS)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
-        for threads in (32, 64, 128, 256, 512, 1024):
-            yield Schedule(threads=threads)
+        yield from threads_alone.schedules()
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return a block for each tile, or one."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nautilus_cli.ir.dims import upper
+from nautilus_cli.kernels import threads_alone
 from nautilus_cli.kernels.base import Geometry, StubByName
+from nautilus_cli.kernels.threads_alone import MOST_THREADS, WARP, Schedule
 from nautilus_cli.targets.base import Target
 
-_WARP = 32
-_MOST_THREADS = 1024
 _KEY_BYTES = 8
 
 
@@ -39,17 +39,6 @@ class Problem:
     has_least: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """How boxes are dealt to threads.
-
-    Attributes:
-        threads: of a block: whole warps, or one thread alone.
-    """
-
-    threads: int
-
-
 class SuppressionFamily(StubByName):
     """The suppression family."""
 
@@ -59,9 +48,7 @@ class SuppressionFamily(StubByName):
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if schedule.threads != 1 and (schedule.threads % _WARP or not _WARP <= schedule.threads <= _MOST_THREADS):
-            reasons.append(f"{schedule.threads} threads a block; one, or whole warps up to {_MOST_THREADS}, are possible")
+        reasons = list(threads_alone.violations(schedule))
         if not reasons and self.geometry(problem, schedule).smem_bytes > target.smem_bytes_block:
             reasons.append(
                 f"a bit for each of {upper(problem.boxes)} boxes does not fit into {target.smem_bytes_block} bytes of shared memory"
@@ -72,21 +59,20 @@ class SuppressionFamily(StubByName):
         """Return several boxes a thread, as far as a block goes."""
         if target.is_emulated:
             return Schedule(threads=1)
-        threads = _WARP
-        while threads < _MOST_THREADS and threads * 2 < problem.boxes:
+        threads = WARP
+        while threads < MOST_THREADS and threads * 2 < problem.boxes:
             threads *= 2
         return Schedule(threads=threads)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
-        for threads in (32, 64, 128, 256, 512, 1024):
-            yield Schedule(threads=threads)
+        yield from threads_alone.schedules()
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return a block for each class of each image; shared memory holds two keys a warp and a bit a box."""
         words = -(-upper(problem.boxes) // (32 * schedule.threads)) * schedule.threads
         return Geometry(
-            grid=(problem.images * problem.classes, 1, 1), threads=schedule.threads, smem_bytes=2 * _WARP * _KEY_BYTES + 4 * words
+            grid=(problem.images * problem.classes, 1, 1), threads=schedule.threads, smem_bytes=2 * WARP * _KEY_BYTES + 4 * words
         )
 
 
