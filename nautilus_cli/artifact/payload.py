@@ -40,7 +40,7 @@ MAP = struct.Struct("<4IQ5Q4Q5II")
 LAUNCH = struct.Struct("<14I")
 WORD = struct.Struct("<2IQ")
 STEP = struct.Struct("<14Iq")
-CARRY = struct.Struct("<6I")
+CARRY = struct.Struct("<8I")
 ELEMENT = struct.Struct("<4I")
 
 _HEADER_CRC_OFFSET = 24
@@ -278,8 +278,9 @@ class _Tables:
                     words = [NONE if word is None else self.add_word(plan, word) for word in (step.trips, step.start, step.condition)]
                     rows = (len(self.carries), len(step.carries), len(self.elements), len(step.elements))
                     for carry in step.carries:
-                        places = (carry.initial, carry.result, carry.spare, Word(kind="integer", value=carry.bytes))
-                        self.carries.append(CARRY.pack(carry.read, carry.write, *(self.add_word(plan, word) for word in places)))
+                        numbers = (Word(kind="integer", value=size) for size in (carry.bytes, carry.initial_bytes))
+                        places = (carry.initial, carry.result, carry.spare, *numbers)
+                        self.carries.append(CARRY.pack(carry.read, carry.write, *(self.add_word(plan, word) for word in places), 0))
                     for element in step.elements:
                         base, stride = self.add_word(plan, element.base), self.add_word(plan, Word(kind="integer", value=element.stride))
                         self.elements.append(ELEMENT.pack(element.slot, base, stride, 0))

@@ -70,6 +70,7 @@ def _step(step: Step) -> dict[str, Any]:
                 {
                     "bytes": _plain(carry.bytes),
                     "initial": _word(carry.initial),
+                    "initial_bytes": _plain(carry.initial_bytes),
                     "read": carry.read,
                     "result": _word(carry.result),
                     "spare": _word(carry.spare),

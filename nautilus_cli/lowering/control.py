@@ -189,7 +189,7 @@ class Walk:
         condition = given.pop(0) if attrs.is_conditional else None
         pieces = given[attrs.states :]
         lengths = [attrs.length] * len(pieces)
-        types = [value.type for value in given[: attrs.states]]
+        types = [value.type for value in inner[: attrs.states]]
         types += [TensorType(value.type.dtype, (attrs.length, *value.type.static)) for value in pieces]
         results = _results(node.outputs, types)
         spare = [Value(type_) for type_ in types[: attrs.states]]
@@ -233,6 +233,7 @@ class Walk:
                     result=word(result, 0),
                     spare=word(other, 0),
                     bytes=ceiling(other.type.bytes),
+                    initial_bytes=ceiling(initial.type.bytes),
                 )
                 for before, after, initial, result, other in zip(read, write, operands, results, spare, strict=False)
             )

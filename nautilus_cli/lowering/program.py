@@ -59,7 +59,8 @@ class Carry:
         initial: where the first iteration reads.
         result: where it lies after the loop, and every other iteration writes.
         spare: where the other iterations write.
-        bytes: its size.
+        bytes: its size, or what there is room for.
+        initial_bytes: its size before the first iteration.
     """
 
     read: int
@@ -68,6 +69,7 @@ class Carry:
     result: Word
     spare: Word
     bytes: int
+    initial_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,12 +22,12 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for graph, refusal in zip(bodies(attrs), attrs.refusals, strict=True):
         if refusal:
             continue
-        if len(graph.outputs) != len(attrs.types) or not all(map(_fits, (value.type for _, value in graph.outputs), attrs.types)):
+        if len(graph.outputs) != len(attrs.types) or not all(map(fits, (value.type for _, value in graph.outputs), attrs.types)):
             raise InternalError("a branch gives results of other types")
     return attrs.types
 
 
-def _fits(given: TensorType, wanted: TensorType) -> bool:
+def fits(given: TensorType, wanted: TensorType) -> bool:
     """Whether a result of a branch is one of the node, or begins one."""
     is_beginning = len(given.shape) == len(wanted.shape) == 1 and upper(ceiling(given.static[0]) - wanted.static[0]) <= 0
     return given.dtype == wanted.dtype and (given == wanted or is_beginning)
@@ -66,11 +66,11 @@ def taken(attrs: BranchAttrs, arrays: Sequence[np.ndarray | None], run: Run) -> 
         raise ModelError(refusal)
     found = run(graph, read)
     return tuple(
-        array if array.shape == type_.shape else _filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)
+        array if array.shape == type_.shape else filled(array, type_.static[0]) for array, type_ in zip(found, attrs.types, strict=True)
     )
 
 
-def _filled(array: np.ndarray, length: int) -> np.ndarray:
+def filled(array: np.ndarray, length: int) -> np.ndarray:
     """Return a vector with zeros behind it: there is memory, of which nothing is known."""
     return np.concatenate([array, np.zeros(length - array.size, array.dtype)])
 

@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import LoopAttrs
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.branch import Run, check_inputs, evaluate_body
+from nautilus_cli.ops.branch import Run, check_inputs, evaluate_body, filled, fits
 from nautilus_cli.ops.spec import Control, Inference, Operator
 
 
@@ -21,12 +21,14 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         scanned = given[place]
         assert scanned is not None
         wanted[place] = TensorType(wanted[place].dtype, (scanned.static[0], *wanted[place].static))
+    taken = tuple(wanted[: attrs.states])
+    wanted[: attrs.states] = [g if g is not None and fits(g, w) else w for g, w in zip(given, taken, strict=False)]
     check_inputs(given, tuple(wanted))
     results = [value.type for _, value in attrs.body.outputs[1 if attrs.is_conditional else 0 :]]
     states, pieces = results[: attrs.states], results[attrs.states :]
-    if tuple(states) != given[: attrs.states] or len(pieces) != len(attrs.collected):
+    if not all(map(fits, states, taken)) or len(pieces) != len(attrs.collected):
         raise InternalError("its body gives states of other types than it takes")
-    return (*states, *(TensorType(piece.dtype, (attrs.length, *piece.static)) for piece in pieces))
+    return (*taken, *(TensorType(piece.dtype, (attrs.length, *piece.static)) for piece in pieces))
 
 
 def _evaluate(attrs: LoopAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
@@ -51,14 +53,17 @@ def repeated(attrs: LoopAttrs, arrays: Sequence[np.ndarray | None], run: Run) ->
             raise ModelError(f"the loop goes on after {attrs.most} iterations")
         found = list(run(attrs.body, [*states, *_pieces(scanned, attrs.scanned, number), *outside]))
         goes_on = bool(found.pop(0).item()) if attrs.is_conditional else True
-        states = list(found[: attrs.states])
+        states = list(found[: attrs.states])  # of which one may begin what there is room for
         for pieces, piece in zip(collected, found[attrs.states :], strict=True):
             pieces.append(piece)
         number += 1
     first = 1 if attrs.is_conditional else 0
     types = [value.type for _, value in attrs.body.outputs[first + attrs.states :]]
     results = [_stacked(pieces, type_, is_reverse) for pieces, type_, is_reverse in zip(collected, types, attrs.collected, strict=True)]
-    return (*(state for state in states if state is not None), *results)
+    rooms = [value.type for _, value in attrs.body.inputs[: attrs.states]]
+    given = [(state, room) for state, room in zip(states, rooms, strict=True) if state is not None]
+    whole = [state if state.shape == room.shape else filled(state, room.static[0]) for state, room in given]
+    return (*whole, *results)
 
 
 def _pieces(scanned: Sequence[np.ndarray | None], reverse: Sequence[bool], number: int) -> list[np.ndarray]:

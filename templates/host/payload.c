@@ -243,7 +243,8 @@ static int is_loop(const struct payload *payload, const struct payload_variant *
   for (uint32_t i = 0; i < step->carry_count; i++) {
     const struct payload_carry *carry = &payload->carries[step->carry_first + i];
     if (carry->read >= variant->slot_count || carry->write >= variant->slot_count || !is_word(payload, variant, carry->initial) ||
-        !is_word(payload, variant, carry->result) || !is_word(payload, variant, carry->spare) || !is_word(payload, variant, carry->bytes))
+        !is_word(payload, variant, carry->result) || !is_word(payload, variant, carry->spare) || !is_word(payload, variant, carry->bytes) ||
+        !is_word(payload, variant, carry->initial_bytes))
       return 0;
   }
   for (uint32_t i = 0; i < step->element_count; i++) {

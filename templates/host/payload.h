@@ -193,7 +193,8 @@ struct payload_step {
 struct payload_carry {
   uint32_t read, write;            /* slots */
   uint32_t initial, result, spare; /* words: where the first iteration reads, and where iterations write by turns */
-  uint32_t bytes;                  /* word */
+  uint32_t bytes, initial_bytes;   /* words: of what iterations write, and of what the first one reads */
+  uint32_t reserved;
 };
 
 /* What each iteration reads or writes a piece of, one after another. */

@@ -158,7 +158,7 @@ static nautilus_status settle(nautilus_context *context, cu_stream stream, const
     cu_pointer last = count == 0 ? context_word(context, carry->initial)
                       : (count - 1 + is_spare) % 2 == 0 ? result
                                                         : context_word(context, carry->spare);
-    TRY(copy(context, stream, result, last, context_word(context, carry->bytes)));
+    TRY(copy(context, stream, result, last, context_word(context, count == 0 ? carry->initial_bytes : carry->bytes)));
   }
   return NAUTILUS_OK;
 }

@@ -1,4 +1,4 @@
-"""Bounds of numbers that kernels give, and numbers for which the host waits, on a GPU: the models that the emulator runs."""
+"""Bounds of numbers that kernels give, numbers for which the host waits, and states that grow, on a GPU: the models of the emulator."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_count_bounds as bounds
 from tests.e2e import test_counts, test_run_time_control_flow
+from tests.e2e import test_growing_states as growing
 from tests.e2e import test_host_reads as reads
 
 pytestmark = pytest.mark.gpu
@@ -32,6 +33,11 @@ def test_a_lesser_bound(make: Callable[..., object], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])
+def test_each_iteration_appends_a_row(launch: str, tmp_path: Path) -> None:
+    growing.test_each_iteration_appends_a_row(launch, tmp_path)
+
+
+@pytest.mark.parametrize("launch", ["graph", "stream"])
 def test_with_branches_and_loops_around(launch: str, tmp_path: Path) -> None:
     reads.test_with_branches_and_loops_around(launch, tmp_path)
 
@@ -48,6 +54,11 @@ def test_with_branches_and_loops_around(launch: str, tmp_path: Path) -> None:
         reads.test_beside_numbers_that_outputs_have,
         reads.test_two_in_a_row,
         reads.test_a_number_beyond_what_can_be,
+        growing.test_a_bound_of_the_users,
+        growing.test_a_condition_says_how_much_it_grows,
+        growing.test_as_much_as_a_kernel_finds_is_appended,
+        growing.test_each_iteration_makes_it_another_size,
+        growing.test_a_decoder_with_its_caches_in_the_loop,
     ],
 )
 def test_as_emulated(run: Callable[[Path], None], tmp_path: Path) -> None:

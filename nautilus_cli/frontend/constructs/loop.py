@@ -14,6 +14,7 @@ from onnx import GraphProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
+from nautilus_cli.frontend.constructs.growing import Growing
 from nautilus_cli.frontend.constructs.held import given_by_a_kernel
 from nautilus_cli.frontend.constructs.loop_body import Body, body_graph, cut_to, repeated, without_pieces
 from nautilus_cli.frontend.constructs.selection import as_flag, guard, required_to_hold, select
@@ -22,12 +23,13 @@ from nautilus_cli.frontend.element_values import is_candidate
 from nautilus_cli.frontend.entities import Entity, Unavailable, as_tensor
 from nautilus_cli.frontend.inputs import declared_type
 from nautilus_cli.frontend.subgraph import Subgraph
+from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import I64
+from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ir.undecided import UndecidedError
-from nautilus_cli.ops.operands import RangeError, UnknownContentsError
+from nautilus_cli.ops.operands import RangeError, UnknownContentsError, shortened
 from nautilus_cli.ops.wide import cast
 
 MOST_CONDITIONAL = 64
@@ -109,7 +111,7 @@ def _held(
         return None, ""
     before = call.host.unrolled
     try:
-        found = body_graph(call, body, states, is_loop=True)
+        found = body_graph(call, body, states, is_loop=True, bound=lambda growing: _bound(call, growing, trips, limit))
     except (UndecidedError, RangeError):
         raise  # another import may know more
     except ModelError as error:
@@ -158,6 +160,33 @@ def unrolls_to_little(call: Occurrence, trips: int, body: Body, work: int, few: 
     """
     is_small = trips <= MOST_UNROLLED and trips * len(body.graph.nodes) <= few
     return is_small and call.host.unrolled + trips * work <= MOST_CHOSEN_NODES
+
+
+def _bound(call: Occurrence, growing: Growing, trips: Value | None, limit: int | None) -> None:
+    """Say how often a loop runs at most, of which states change their sizes.
+
+    Raises:
+        UnknownContentsError: another import knows it.
+        RangeError: another import knows more of it.
+    """
+    sizes = None if trips is None else call.builder.sizes_in(trips)
+    known = limit if sizes is None else sizes.item()
+    if known is None and trips is not None:
+        _ask_for(call, trips)
+    known = None if known is None else maximum(1, ceiling(known))
+    if known is not None and upper(known) > MOST_BOUND and (cuts := shortened((TensorType(I64, (known,)),))):
+        raise RangeError({name: (cut.low, cut.high) for name, cut in cuts.items()}, is_default=True)
+    growth = [(n, upper(size.change), upper(ceiling(size.first))) for n, size in enumerate(growing.sizes) if not size.is_set]
+    given = {n: call.builder.bounds.of(call.builder.own_name(growing.name(call, n))) for n, step, _ in growth if step > 0}
+    few = [max(1, (most - first) // step) for n, step, first in growth if (most := given.get(n)) is not None]
+    if few:
+        known = min(few) if known is None else minimum(known, min(few))
+    if known is None and given:
+        call.host.note(
+            f"{call.where} ends when the run says, and its states grow without a bound: up to {MOST_PIECES} iterations are taken; "
+            f"--dim {growing.name(call, next(iter(given)))}=0..N sets another."
+        )
+    growing.iterations = MOST_PIECES if known is None else known
 
 
 def _ask_for(call: Occurrence, trips: Value) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nautilus_cli.frontend.constructs.base import Occurrence
+from nautilus_cli.frontend.constructs.growing import MOST_ROUNDS, Growing
 from nautilus_cli.frontend.constructs.held import closed, held
 from nautilus_cli.frontend.entities import Entity, as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.control import LoopAttrs
 from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import BOOL, I64, TensorType
+from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.builder import GraphBuilder
 
 MOST_ITERATIONS = 1 << 20
@@ -33,13 +36,15 @@ class Body:
         graph: as `LoopAttrs` has it.
         count: how many states the model's loop has.
         states: what the states are before the first iteration: those that change, then, where the body reads it, the iteration's number.
-        changing: which of the model's states they are; None for the iteration's number.
+        changing: which of the model's states they are; None for the iteration's number, -1 and below for the sizes of states.
         kept: the model's states that are not among them, by place: what they always are.
         pieces: types of what it adds to the collected results.
         outside: what it reads from around it.
         is_conditional: whether its first result says that the loop goes on.
         is_last: whether the first iteration is the last one.
         is_settled: whether its first result follows from constants: an iteration's number, or a state that counts, decides the end.
+        before: the model's states before the first iteration.
+        growing: the sizes of states that change.
         counting: the same with the iteration's number among its states, where that is not among them already.
     """
 
@@ -53,6 +58,8 @@ class Body:
     is_conditional: bool
     is_last: bool
     is_settled: bool
+    before: tuple[Value, ...]
+    growing: Growing
     counting: Body | None = None
 
 
@@ -63,6 +70,7 @@ def body_graph(
     *,
     is_loop: bool,
     elements: Sequence[TensorType] = (),
+    bound: Callable[[Growing], None] | None = None,
 ) -> Body:
     """Import a body once, of which nothing is known but the types of what it reads.
 
@@ -72,29 +80,39 @@ def body_graph(
         states: before the first iteration.
         is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
         elements: types of the pieces that it takes behind the states, as that of a Scan.
+        bound: says how many iterations there are at most, where states turn out to change their sizes; None where they must not.
 
     Raises:
         ModelError: what it gives is not of the types that it takes, or no tensor.
     """
-    initial = [as_tensor(state, f"state {number}", call.where) for number, state in enumerate(states)]
-    number = Value(TensorType(I64, ()))
-    carried = [Value(value.type) for value in initial]
+    before = [as_tensor(state, f"state {number}", call.where) for number, state in enumerate(states)]
     pieces = [Value(type_) for type_ in elements]
-    count = len(initial)
+    count = len(before)
     body.hoist(call.host)
-    with call.host.apart() as builder:
-        first: list[Entity] = [number, call.constant(np.ones((), bool))] if is_loop else []
-        given_back = body.run(call.host, [*first, *carried, *pieces])
-        found = [as_tensor(value, f"result {place} of its body", call.where) for place, value in enumerate(given_back)]
-        flag = found.pop(0) if is_loop else None
-        following, given = found[:count], found[count:]
-        for place, (before, after) in enumerate(zip(initial, following, strict=True)):
-            if before.type != after.type:
-                raise call.error(
-                    f"state {place} is {before.type} before an iteration and {after.type} after it; one type and shape is required"
-                )
-        one = builder.constant(np.ones((), np.int64))
-        following.append(builder.node("Add", [number, one]))
+    growing = Growing(iterations=1)
+    for _ in range(MOST_ROUNDS):
+        number = Value(TensorType(I64, ()))
+        with call.host.apart() as builder:
+            carried, seen, sizes = growing.enter(call, before, call.origin)
+            first: list[Entity] = [number, call.constant(np.ones((), bool))] if is_loop else []
+            given_back = _run(call, body, [*first, *seen, *pieces], growing)
+            found = [as_tensor(value, f"result {place} of its body", call.where) for place, value in enumerate(given_back)]
+            flag = found.pop(0) if is_loop else None
+            following, given = found[:count], found[count:]
+            is_known = growing.learn(before, following) if bound is not None else None
+            if is_known is None:
+                _require_same(call, before, following)
+            if is_known is not False:
+                following = [*growing.elements(call, following), *growing.following(call, following)]
+                one = builder.constant(np.ones((), np.int64))
+                following.append(builder.node("Add", [number, one]))
+                break
+        if bound is not None:
+            bound(growing)
+    else:
+        raise call.error("its states have other sizes in each iteration, which follow no rule; one type and shape is required")
+    initial = [*growing.elements(call, before), *growing.first(call)]
+    carried += sizes
     for place, piece in enumerate(given):
         if counts_in(piece.type):
             raise call.error(
@@ -114,12 +132,14 @@ def body_graph(
         graph=graph,
         count=count,
         states=tuple(initial[place] for place in changing),
-        changing=tuple(place if place < count else None for place in changing),
+        changing=tuple(place if place < count else None if place == len(carried) - 1 else count - 1 - place for place in changing),
         kept={place: value for place, value in kept.items() if place < count},
         pieces=tuple(value.type for value in given),
         outside=outside,
         is_conditional=is_conditional,
         is_last=flag is not None and flag.constant is not None and not flag.constant.item(),
+        before=tuple(before),
+        growing=growing,
         is_settled=is_conditional and flag is not None and _is_settled(builder.nodes, flag, initial, carried, following),
     )
     read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
@@ -127,6 +147,22 @@ def body_graph(
         return whole
     graph, outside = _graph(builder, carried, pieces, following, given, known, changing[:-1], condition)
     return replace(whole, graph=graph, outside=outside, states=whole.states[:-1], changing=whole.changing[:-1], counting=whole)
+
+
+def _run(call: Occurrence, body: Subgraph, operands: Sequence[Entity], growing: Growing) -> Sequence[Entity]:
+    """Import a body; a size that changes may leave a question open, which is no reason to import the model anew."""
+    try:
+        return body.run(call.host, operands)
+    except UndecidedError as error:
+        if not growing.sizes:
+            raise
+        raise call.error(f"the sizes of its states change, and {error}") from error
+
+
+def _require_same(call: Occurrence, before: Sequence[Value], after: Sequence[Value]) -> None:
+    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old.type != new.type:
+            raise call.error(f"state {place} is {old.type} before an iteration and {new.type} after it; one type and shape is required")
 
 
 def _graph(
@@ -221,6 +257,7 @@ def repeated(
         assert trips is not None
         _require_in_order(call, scanned, collected)
         count, trips = call.builder.node("Reshape", [call.builder.sizes((trips,)), call.constant(np.empty(0, np.int64))]), None
+    growth = [upper(body.growing.iterations)] if body.growing.axes else [MOST_ITERATIONS]
     attrs = LoopAttrs(
         body=body.graph,
         states=len(body.states),
@@ -229,17 +266,19 @@ def repeated(
         trips=trips,
         is_conditional=body.is_conditional,
         length=length,
-        most=MOST_ITERATIONS if is_bounded and not body.is_conditional else most,
+        most=min(MOST_ITERATIONS if is_bounded and not body.is_conditional else most, *growth),
     )
     if isinstance(trips, int) and trips > MOST_ITERATIONS and not body.is_conditional:
         raise call.error(f"has {trips} iterations; at most {MOST_ITERATIONS} are possible")
-    names = [None if place is None else call.tensor_name(place) for place in body.changing]
+    names = [None if place is None or place < 0 or place in body.growing.axes else call.tensor_name(place) for place in body.changing]
     names += [call.tensor_name(body.count + number) if is_whole else None for number in range(len(collected))]
     results = held(call, "nautilus::Loop", [count, start, *body.states, *(value for value, _ in scanned), *body.outside], attrs, names)
     states: dict[int, Value] = dict(body.kept)
     for place, value in zip(body.changing, results, strict=False):
         if place is not None:
             states[place] = value
+    sizes = [states.pop(-1 - number) for number in range(len(body.growing.sizes))]
+    body.growing.left(call, states, sizes, body.before)
     number = next((value for place, value in zip(body.changing, results, strict=False) if place is None), None)
     return [states[place] for place in sorted(states)], results[len(body.states) :], number
 

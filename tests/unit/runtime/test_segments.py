@@ -41,6 +41,7 @@ def written(path: Path, host: bytes, image: bytes, rows: int) -> Path:
         result=Word(kind="output", index=0),
         spare=Word(kind="arena", value=0),
         bytes=elements * 4,
+        initial_bytes=elements * 4,
     )
     repeat = Repeat(
         trips=Word(kind="input", index=2),

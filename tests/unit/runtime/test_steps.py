@@ -29,6 +29,7 @@ STATE = Carry(
     result=Word(kind="output", index=0),
     spare=Word(kind="arena", value=256),
     bytes=24,
+    initial_bytes=24,
 )
 
 
@@ -154,7 +155,7 @@ KIND, NAME, FIRST, COUNT, HELD, OTHER_HELD, WORDS, CARRIES, ELEMENTS, MOST = 0, 
         ("steps", 1, FIRST, 2),
         ("steps", 1, COUNT, 2),
         *(("steps", 2, WORDS + number, payload.NONE) for number in range(3)),
-        *(("carries", 0, place, FAR) for place in range(6)),
+        *(("carries", 0, place, FAR) for place in range(7)),
         ("carries", 0, 0, 3),
         *(("elements", 0, place, FAR) for place in range(3)),
         *(("variants", 0, place, FAR) for place in (5, 10, 11, 12, 13)),
