@@ -1,12 +1,13 @@
 """What an iteration of a loop that the host walks through costs: launches one by one against a graph an iteration.
 
 Usage:
-    python -m tests.bench.loops build FOLDER [--target sm_90a]    compile the libraries
-    python -m tests.bench.loops run FOLDER                        measure them, a line each
+    python -m tests.bench.loops build FOLDER [NAME ...] [--target sm_90a]    compile libraries, all without names
+    python -m tests.bench.loops run FOLDER                                   measure those that are there, a line each
 
 Microseconds an iteration are those by which runs of many iterations take longer than runs of few, so what a run costs once is not in
 them. `chain` has so many products an iteration and no condition; `newton` and `decoder` (a GRU that speaks a token an iteration) end by a
-condition, which the host waits for. Names with `open` have an open batch. On the emulated target the numbers are no speeds.
+condition, which the host waits for; `cache` attends to all tokens so far, whose keys and values are states that grow. Names with `open`
+have an open batch. On the emulated target the numbers are no speeds.
 """
 
 from __future__ import annotations
@@ -58,6 +59,17 @@ DECODER = f"""g (float[1,1,{WIDTH}] x, float[{WORDS},{WIDTH}] table, float[1,{3 
         flat = Squeeze(after, zero) scores = MatMul(flat, head) next = ArgMax <axis = 1, keepdims = 0> (scores)
         is_end = Equal(next, end) ended = Squeeze(is_end, zero) more = Not(ended) }}> }}"""
 
+CACHE = f"""g (float[1,4,{WIDTH}] x, float[{WORDS},{WIDTH}] table, float[{WIDTH},{WIDTH}] p, float[{WIDTH},{WIDTH}] q,
+    float[{WIDTH},{WORDS}] head, int64[1] begin, int64 k) => (float[1,n,{WIDTH}] y, int64[1] last) {{
+    on = Constant <value: tensor = bool {{1}}> () end = Constant <value_int = -1> () zero = Constant <value_ints = [0]> ()
+    last, y, values = Loop (k, on, begin, x, x) <body = step (int64 i, bool c, int64[1] token, float[1,a,{WIDTH}] keys,
+        float[1,a,{WIDTH}] old) => (bool more, int64[1] next, float[1,d,{WIDTH}] kept, float[1,d,{WIDTH}] new) {{
+        row = Gather(table, token) e = Unsqueeze(row, zero) key = MatMul(e, p) value = MatMul(e, q)
+        kept = Concat <axis = 1> (keys, key) new = Concat <axis = 1> (old, value)
+        turned = Transpose <perm = [0, 2, 1]> (kept) scores = MatMul(e, turned) shares = Softmax <axis = 2> (scores)
+        mixed = MatMul(shares, new) flat = Squeeze(mixed, zero) logits = MatMul(flat, head)
+        next = ArgMax <axis = 1, keepdims = 0> (logits) is_end = Equal(next, end) ended = Squeeze(is_end, zero) more = Not(ended) }}> }}"""
+
 BATCH = {"B": DimRange(1, 32)}
 MODELS: Mapping[str, tuple[str, Mapping[str, DimRange]]] = {
     **{f"chain{number}": (chain(number, "4"), {}) for number in CHAINS},
@@ -65,14 +77,16 @@ MODELS: Mapping[str, tuple[str, Mapping[str, DimRange]]] = {
     "newton": (NEWTON.replace("N]", "1024]"), {}),
     "open_newton": (NEWTON, {"N": DimRange(1, 4096)}),
     "decoder": (DECODER, {}),
+    "cache": (CACHE, {"k[0]": DimRange(0, 300)}),
 }
 
 SIZES = {"B": 4, "N": 1024}
 
 
-def build(folder: Path, target: str) -> None:
-    """Compile all libraries."""
-    for name, (text, dims) in MODELS.items():
+def build(folder: Path, names: list[str], target: str) -> None:
+    """Compile libraries."""
+    for name in names or MODELS:
+        text, dims = MODELS[name]
         model = folder / f"{name}.onnx"
         onnx.save(parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}'), model)
         options = driver.CompileOptions(model=model, output=model.with_suffix(".so"), target=target, dims=dims, verify=False)
@@ -115,10 +129,10 @@ def measured(session: Session, given: Mapping[str, np.ndarray]) -> tuple[float, 
 
 def run(folder: Path) -> None:
     """Measure all libraries that are there."""
-    for name in MODELS:
-        path = folder / f"{name}.so"
+    for path in (found for name in MODELS if (found := folder / f"{name}.so").exists()):
+        name = path.stem
         with load(path) as library:
-            body = library.manifest["steps"][0]["body"]
+            body = next(step["body"] for step in library.manifest["steps"] if step["kind"] == "loop")
             given, results = inputs(str(path.with_suffix(".onnx"))), []
             told = [name, f"{sum(step.get('count', 0) for step in body)} launches an iteration"]
             for launch in ("stream", "graph"):
@@ -135,11 +149,12 @@ def main(arguments: list[str]) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("command", choices=["build", "run"])
     options.add_argument("folder", type=Path)
+    options.add_argument("names", nargs="*", help="of libraries to build")
     options.add_argument("--target", default="sm_90a")
     found = options.parse_args(arguments)
     found.folder.mkdir(parents=True, exist_ok=True)
     if found.command == "build":
-        build(found.folder, found.target)
+        build(found.folder, found.names, found.target)
     else:
         run(found.folder)
     return 0
