@@ -8,7 +8,8 @@ from typing import Any
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.expression import Expression, Load
-from nautilus_cli.ir.index_map import IndexMap, Stage, compose, from_strides, identity, physical, regroup, row_major
+from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, identity, physical, regroup
+from nautilus_cli.ir.stages import Stage, row_major
 from nautilus_cli.kernels.gather import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression

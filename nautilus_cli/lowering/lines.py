@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import IndexMap, from_strides, regroup, row_major
+from nautilus_cli.ir.index_map import IndexMap, from_strides, regroup
+from nautilus_cli.ir.stages import row_major
 
 
 def along(shape: tuple[int, ...], axis: int, *, is_reversed: bool = False) -> IndexMap:

@@ -8,7 +8,8 @@ from typing import Any
 
 from nautilus_cli.ir.expression import Expression, Inside, Load
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, row_major
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.kernels.scatter import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression

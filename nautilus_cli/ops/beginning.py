@@ -7,7 +7,8 @@ from math import prod
 
 import numpy as np
 
-from nautilus_cli.ir.index_map import from_strides, row_major
+from nautilus_cli.ir.index_map import from_strides
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, operand, operand_count
 from nautilus_cli.ops.element_types import STORABLE

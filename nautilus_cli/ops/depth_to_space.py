@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, simplify
+from nautilus_cli.ir.index_map import IndexMap, simplify
+from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import first_of, one_of, operand, operand_count
 from nautilus_cli.ops.element_types import ALL

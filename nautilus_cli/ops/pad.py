@@ -13,8 +13,9 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, from_strides, padded, row_major, simplify
+from nautilus_cli.ir.index_map import IndexMap, from_strides, padded, simplify
 from nautilus_cli.ir.indicators import equal, from_front
+from nautilus_cli.ir.stages import Axis, Stage, row_major
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.checks import (
     first_of,

@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import row_major
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import normal_axis, one_of, operand, operand_count, required, same_dtype
 from nautilus_cli.ops.element_types import ALL, INDICES

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, row_major, simplify
+from nautilus_cli.ir.index_map import IndexMap, simplify
+from nautilus_cli.ir.stages import Axis, Stage, row_major
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import contents, first_of, integers, operand, operand_count, required, vector
 from nautilus_cli.ops.element_types import ALL

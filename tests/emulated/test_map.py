@@ -13,7 +13,8 @@ from nautilus_cli.codegen.rows import map_rows
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.functions import factor
-from nautilus_cli.ir.index_map import Axis, IndexMap, Stage, broadcast, compose, divisors, identity, padded, permuted, reshaped, sliced
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, divisors, identity, padded, permuted, reshaped, sliced
+from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 

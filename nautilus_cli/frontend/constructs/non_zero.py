@@ -16,7 +16,7 @@ from nautilus_cli.frontend.constructs.selection import required_to_hold
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import row_major
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import BOOL, I64
 from nautilus_cli.ops.places import places
 from nautilus_cli.ops.wide import cast, reshape

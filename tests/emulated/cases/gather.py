@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, regroup, row_major
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity, regroup
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import BOOL, F16, F32, I32, I64, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gather import FAMILY, Problem, Schedule

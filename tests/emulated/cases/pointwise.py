@@ -8,19 +8,8 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import (
-    IndexMap,
-    broadcast,
-    compose,
-    from_strides,
-    identity,
-    padded,
-    permuted,
-    regroup,
-    reshaped,
-    row_major,
-    sliced,
-)
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, from_strides, identity, padded, permuted, regroup, reshaped, sliced
+from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.pointwise import Problem, Schedule

@@ -8,20 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from nautilus_cli.ir.index_map import (
-    Axis,
-    IndexMap,
-    Stage,
-    broadcast,
-    compose,
-    identity,
-    padded,
-    permuted,
-    regroup,
-    reshaped,
-    simplify,
-    sliced,
-)
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, reshaped, simplify, sliced
+from nautilus_cli.ir.stages import Axis, Stage
 
 MAX_ELEMENTS = 3000
 

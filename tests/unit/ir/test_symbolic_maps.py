@@ -11,19 +11,8 @@ import pytest
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import is_symbolic, same
-from nautilus_cli.ir.index_map import (
-    Axis,
-    IndexMap,
-    Stage,
-    broadcast,
-    compose,
-    identity,
-    padded,
-    permuted,
-    regroup,
-    reshaped,
-    sliced,
-)
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, reshaped, sliced
+from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.ir.types import F32, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.movement import pieces
