@@ -1,0 +1,65 @@
+"""Bounds of symbolic integers, and the comparisons that they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import lower, same
+from nautilus_cli.ir.functions import maximum, minimum
+from nautilus_cli.ir.undecided import UndecidedError
+from tests.unit.ir.formulas import SIZES, SYMBOLS, Formula, formulas
+
+
+@given(left=formulas(), right=formulas(), sizes=SIZES)
+def test_a_decided_comparison_holds_for_every_size(left: Formula, right: Formula, sizes: dict[str, int]) -> None:
+    for compare in (
+        lambda v: left(v) == right(v),
+        lambda v: left(v) != right(v),
+        lambda v: left(v) < right(v),
+        lambda v: left(v) <= right(v),
+        lambda v: left(v) > right(v),
+        lambda v: left(v) >= right(v),
+    ):
+        try:
+            decided = compare(SYMBOLS)
+        except UndecidedError:
+            continue
+        assert decided == compare(sizes)
+
+
+def test_bounds_decide() -> None:
+    n = symbol("n", 2, 64)
+    assert n > 1 and n != 1 and not n < 2 and n <= 64 and n < 65
+    assert n and 2 * n - 4 >= 0
+    assert max(n, 1) is n and min(n, 0) == 0
+    m = symbol("m", 1, 40)
+    assert m * n - m > 0 and m * n >= n and n * n * m >= n * m
+
+
+def test_a_crop_from_the_centre_keeps_its_size() -> None:
+    size = symbol("s", 2, 4096)
+    room = maximum(20, size)
+    start = (room - size) // 2
+    assert lower(room - size) == 0 and lower(start) == 0
+    assert same(minimum(start + size, room) - minimum(start, room), size)
+
+
+@pytest.mark.parametrize(
+    "compare",
+    [
+        lambda n, m: n == 1,
+        lambda n, m: n != m,
+        lambda n, m: n < m,
+        lambda n, m: n >= 64,
+        lambda n, m: bool(n - 1),
+        lambda n, m: max(n, m),
+        lambda n, m: 4 // (n - 1),
+    ],
+)
+def test_what_depends_on_sizes_is_an_error_that_names_them(compare: Callable[[int, int], object]) -> None:
+    with pytest.raises(UndecidedError, match=r"n = 1\.\.64"):
+        compare(symbol("n", 1, 64), symbol("m", 1, 512))
