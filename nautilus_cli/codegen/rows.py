@@ -14,8 +14,9 @@ from nautilus_cli.codegen.names import identifier, index_name, member_constant, 
 from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import Symbolic
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram, Size, Step
-from nautilus_cli.ir.index_map import Axis, IndexMap
+from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, Read, RowProgram, Size, Step
+from nautilus_cli.ir.index_map import IndexMap
+from nautilus_cli.ir.stages import Axis
 from nautilus_cli.ir.types import BOOL, DType
 
 NO_SCALARS = Scalars()
@@ -46,6 +47,18 @@ class AccessRow:
     slot: int
     storage: str
     map: tuple[StageRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedRow:
+    """A load at places that another decides: a type `name`, a variable `field`, both loads, and what a step of the index is."""
+
+    name: str
+    field: str
+    data: AccessRow
+    index: AccessRow
+    extent: NumberRow
+    stride: NumberRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +118,7 @@ class FunctorRow:
     load_count: int
     store_count: int
     loads: tuple[AccessRow, ...]
+    indexed_loads: tuple[IndexedRow, ...]
     guards: tuple[AccessRow, ...]
     stores: tuple[AccessRow, ...]
     parameters: tuple[ValueRow, ...]
@@ -138,11 +152,12 @@ class ReductionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramRow:
-    """A row program as one struct; `loads` are those that more than one phase reads."""
+    """A row program as one struct; `loads` are those that more than one phase reads, none of which is `indexed_loads`."""
 
     name: str
     load_count: int
     loads: tuple[AccessRow, ...]
+    indexed_loads: tuple[IndexedRow, ...]
     reductions: tuple[ReductionRow, ...]
     column: PhaseRow
     row: FunctorRow
@@ -234,15 +249,28 @@ def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS
     if len(expression.results) > 1:
         raise InternalError(f"{name} has {len(expression.results)} results", hint="A functor has one or none.")
     loads = unique_loads([expression])
+    indexed = tuple(dict.fromkeys(step for step in steps if isinstance(step, IndexedLoad)))
+    reads: tuple[Read, ...] = (*loads, *indexed)
     guards = tuple(dict.fromkeys(step for step in steps if isinstance(step, Inside)))
     result = [type_name(_dtype(steps[index])) for index in expression.results] or ["nautilus::Nothing"]
     return FunctorRow(
         name=identifier(name),
         is_plain_load=_boolean(expression.is_plain_load()),
         result=result[0],
-        load_count=len(loads),
+        load_count=len(reads),
         store_count=len(expression.stores),
         loads=tuple(_load(number, load, scalars) for number, load in enumerate(loads)),
+        indexed_loads=tuple(
+            IndexedRow(
+                name=f"Load{number}",
+                field=f"load{number}",
+                data=_load(number, load.data, scalars),
+                index=_load(number, load.index, scalars),
+                extent=scalars.row(load.extent),
+                stride=scalars.row(load.stride),
+            )
+            for number, load in enumerate(indexed, len(loads))
+        ),
         guards=tuple(
             AccessRow(name=f"Inside{number}", field=f"inside{number}", slot=-1, storage="bool", map=map_rows(guard.map, scalars))
             for number, guard in enumerate(guards)
@@ -263,9 +291,9 @@ def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS
             if isinstance(step, Parameter)
         ),
         reads=tuple(
-            ValueRow(type=type_name(step.dtype), name=f"v{number}", source=f"load{loads.index(step)}")
+            ValueRow(type=type_name(step.dtype), name=f"v{number}", source=f"load{reads.index(step)}")
             for number, step in enumerate(steps)
-            if isinstance(step, Load)
+            if isinstance(step, Read)
         ),
         insides=tuple(
             ValueRow(type=type_name(BOOL), name=f"v{number}", source=f"inside{guards.index(step)}")
@@ -328,6 +356,7 @@ def program_row(name: str, program: RowProgram, scalars: Scalars = NO_SCALARS) -
         name=identifier(name),
         load_count=len(held),
         loads=tuple(_load(number, load, scalars) for number, load in enumerate(held)),
+        indexed_loads=(),
         reductions=tuple(reductions),
         column=_phase("ColumnEpilogue", program.column_epilogue, held, scalars),
         row=functor_row("RowEpilogue", program.row_epilogue, scalars),

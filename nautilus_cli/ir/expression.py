@@ -46,6 +46,46 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedLoad:
+    """Read one element at a place that another one, an integer, decides.
+
+    An index below zero counts from the end, once. With one out of range nothing is read, the value is zero, and the kernel stores code 1 in
+    the word that its last pointer argument names.
+
+    Attributes:
+        data: reads the element that there is where the index is 0.
+        index: reads the index.
+        extent: how many values the index takes.
+        stride: what one step of the index adds to the element's offset.
+    """
+
+    data: Load
+    index: Load
+    extent: int
+    stride: int
+
+    @property
+    def slot(self) -> int:
+        """Which pointer argument the elements lie behind."""
+        return self.data.slot
+
+    @property
+    def storage(self) -> DType:
+        """Type in memory of the elements."""
+        return self.data.storage
+
+    @property
+    def map(self) -> IndexMap:
+        """From the iteration coordinates to the offset of the element where the index is 0."""
+        return self.data.map
+
+    @property
+    def dtype(self) -> DType:
+        """The compute type."""
+        return self.data.dtype
+
+
+@dataclass(frozen=True, slots=True)
 class Inside:
     """True where every guard of the map holds; the value is a bool."""
 
@@ -94,7 +134,9 @@ class Size:
     dtype: DType
 
 
-Step = Parameter | Load | Inside | Constant | Size | Apply
+Read = Load | IndexedLoad
+
+Step = Parameter | Load | IndexedLoad | Inside | Constant | Size | Apply
 
 
 @dataclass(frozen=True, slots=True)

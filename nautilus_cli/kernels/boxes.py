@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
-from nautilus_cli.ir.expression import Expression, Inside, Load
-from nautilus_cli.ir.index_map import Axis, Digits, IndexMap
+from nautilus_cli.ir.expression import Expression, IndexedLoad, Inside, Load
+from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.quotients import divides
+from nautilus_cli.ir.stages import Axis, Digits
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels.base import TensorMap
 
@@ -47,7 +48,10 @@ def result_violations(expression: Expression) -> tuple[str, ...]:
     (store,) = expression.stores
     if store.storage not in _STORED_ELEMENTS:
         return (f"elements of {store.storage} are stored",)
-    if any(isinstance(step, Inside) or (isinstance(step, Load) and not _is_same_for_all_rows(step.map)) for step in expression.steps):
+    if any(
+        isinstance(step, Inside | IndexedLoad) or (isinstance(step, Load) and not _is_same_for_all_rows(step.map))
+        for step in expression.steps
+    ):
         return ("what is loaded differs from row to row",)
     if reasons := _map_violations(store.map, store.storage.bytes):
         return reasons

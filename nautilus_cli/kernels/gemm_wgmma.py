@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import same
-from nautilus_cli.ir.expression import Apply, Expression, Load, RowProgram, Step
+from nautilus_cli.ir.expression import Apply, Expression, Read, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
@@ -156,7 +156,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
 def _is_streamed(step: Step) -> bool:
     """Whether a step loads another element at almost every place of a row."""
     return (
-        isinstance(step, Load)
+        isinstance(step, Read)
         and not step.map.is_uniform_last()
         and any(not same(axis.stride, 0) for digits in step.map.stages[0].coordinates[:-1] for axis in digits)
     )

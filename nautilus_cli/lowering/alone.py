@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nautilus_cli.ir.expression import Expression, Load, RowProgram, Store
+from nautilus_cli.ir.expression import Expression, IndexedLoad, Read, RowProgram, Store
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
@@ -66,10 +66,12 @@ def slots(request: KernelRequest) -> tuple[Slot, ...]:
     return tuple(needs[number] for number in sorted(needs))
 
 
-def reach(access: Load | Store) -> int:
+def reach(access: Read | Store) -> int:
     """Return one past the greatest offset that an access can have."""
     last = access.map.stages[-1]
     highest = last.offset
+    if isinstance(access, IndexedLoad):
+        highest += max(0, access.stride * (access.extent - 1))
     for digits in last.coordinates:
         for axis in digits:
             end = axis.extent if axis.end is None else axis.end
@@ -77,10 +79,14 @@ def reach(access: Load | Store) -> int:
     return highest + 1
 
 
-def _accesses(request: KernelRequest) -> Iterator[Load | Store]:
+def _accesses(request: KernelRequest) -> Iterator[Read | Store]:
     for _, functor in request.functors:
         for expression in _expressions(functor):
-            yield from (step for step in expression.steps if isinstance(step, Load))
+            for step in expression.steps:
+                if isinstance(step, IndexedLoad):
+                    yield step.index
+                if isinstance(step, Read):
+                    yield step
             yield from expression.stores
 
 

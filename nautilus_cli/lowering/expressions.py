@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import is_symbolic
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Size, Step, Store
+from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, Size, Step, Store
 from nautilus_cli.ir.graph import Group, Node, Value
-from nautilus_cli.ir.index_map import IndexMap, agree, broadcast, compose, physical
+from nautilus_cli.ir.index_map import IndexMap, agree, broadcast, compose, from_strides, physical
 from nautilus_cli.ir.types import BOOL, DType
 from nautilus_cli.lowering.slots import PackedWeight, Slots
+from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.movement import is_transparent, pieces, step_through
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Cast, Movement, Pointwise
@@ -160,6 +162,8 @@ class ExpressionBuilder:
             return self._pointwise(node, value, index_map, lowering) if loaded is None else loaded
         if isinstance(lowering, Cast):
             return self._cast(node, value, index_map, lowering)
+        if node.op == GATHER.name:
+            return self._gathered(node, value, index_map)
         raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
 
     def _loaded_bits(self, node: Node, value: Value, index_map: IndexMap, lowering: Pointwise) -> int | None:
@@ -171,6 +175,23 @@ class ExpressionBuilder:
         if source.constant is not None or any(source in held for held in (self._producers, self._leaves, self._packed)):
             return None
         return self._step(Load(self._slots.number(source), value.type.dtype, compose(there, physical(source.type.static, source.order))))
+
+    def _gathered(self, node: Node, value: Value, index_map: IndexMap) -> int:
+        """Return the step that reads what an index names; data and indices are in memory."""
+        data, indices = node.operands()
+        shape, axis = data.type.static, node.attrs.axis % len(data.type.static)  # type: ignore[attr-defined]
+        inner, count = prod(shape[axis + 1 :]), indices.type.elements
+        parts = (prod(shape[:axis]), count, inner)
+        order = physical(shape, data.order)
+        base = compose(compose(index_map, from_strides(parts, (shape[axis] * inner, 0, 1))), order)
+        source, place = self._source(indices, compose(index_map, from_strides(parts, (0, 1, 0))))
+        if source in self._producers or data in self._producers:
+            raise InternalError("a gather in a product computes what it reads", where=value.tensor)
+        at = compose(place, physical(source.type.static, source.order))
+        index = Load(self._slots.number(source), source.type.dtype, at)
+        (stage,) = order.stages
+        (digit,) = stage.coordinates[axis]
+        return self._step(IndexedLoad(Load(self._slots.number(data), data.type.dtype, base), index, shape[axis], digit.stride))
 
     def _movement(self, node: Node, value: Value, index_map: IndexMap) -> int:
         parts = pieces(node, value)

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from nautilus_cli.ir import dims
-from nautilus_cli.ir.expression import Apply, Expression, Load, RowProgram
+from nautilus_cli.ir.expression import Apply, Expression, IndexedLoad, Load, Read, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
@@ -16,7 +16,7 @@ from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
-from nautilus_cli.lowering.slots import PackedWeight, Slots
+from nautilus_cli.lowering.slots import PackedWeight, Slots, Status
 
 _TF32_MODES = ((F32, "3xtf32"), (F32, "tf32"))
 WIDTH = 4
@@ -49,6 +49,7 @@ def lower(lowering: Lowering) -> Lowered:
     )
     walk = regroup(identity(result.type.static), [batch_dims, m_dims, [rank + 1]])
     epilogue = epilogue_expression(lowering, slots, result, walk)
+    add_status(slots, a_expression)
     problem = Problem(
         batch=1 if shared else prod(batch),
         m=prod(batch) * m if shared else m,
@@ -66,6 +67,12 @@ def lower(lowering: Lowering) -> Lowered:
     constant = constant_behind(b, lowering.transparent()) is not None
     alternatives = alternative_products(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
     return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+
+
+def add_status(slots: Slots, operand: Expression) -> None:
+    """Give a kernel whose operand is found by indices the status word, as its last pointer."""
+    if any(isinstance(step, IndexedLoad) for step in operand.steps):
+        slots.number(Status())
 
 
 def work(operand: Expression) -> int:
@@ -171,7 +178,7 @@ def packed_expression(weight: PackedWeight, index_map: IndexMap, value: Value, s
 
 def _width(expression: Expression) -> int:
     """Return the widest vector of the expression's largest load."""
-    loads = [s for s in expression.steps if isinstance(s, Load) and not s.map.is_uniform_last()]
+    loads = [s for s in expression.steps if isinstance(s, Read) and not s.map.is_uniform_last()]
     return min((load.map.contiguous_width(WIDTH) for load in loads), default=WIDTH)
 
 

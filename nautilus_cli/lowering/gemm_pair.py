@@ -7,7 +7,16 @@ from math import prod
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, identity, regroup
 from nautilus_cli.kernels.gemm import Problem
-from nautilus_cli.lowering.gemm import accumulator, alternative_products, epilogue_expression, is_straight, operand, packed_expression, work
+from nautilus_cli.lowering.gemm import (
+    accumulator,
+    add_status,
+    alternative_products,
+    epilogue_expression,
+    is_straight,
+    operand,
+    packed_expression,
+    work,
+)
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_pairs
 from nautilus_cli.lowering.slots import Slots
@@ -45,6 +54,7 @@ def lower(lowering: Lowering) -> Lowered:
         is_paired=True,
     )
     epilogue = epilogue_expression(lowering, slots, first, regroup(identity((*rows, n)), [[], m_dims, [len(rows)]]), second)
+    add_status(slots, a_expression)
     functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
     alternatives = alternative_products(problem, dict(functors), (a.type.dtype, a.type.dtype), True, lowering.fp32_mode)
     return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)

@@ -16,6 +16,7 @@ from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, fitted, serves
 from nautilus_cli.lowering.planner import lower_group
 from nautilus_cli.lowering.ranges import dimensions, representative
+from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes.fuse import PRODUCTS, fuse
 from nautilus_cli.targets.registry import target as target_named
@@ -92,10 +93,9 @@ def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
     owners = [group for group in _all_groups(apart) if not set(work).isdisjoint(group.nodes)]
     own = [group for group in owners if all(node in work or is_transparent(node) for node in group.nodes)]
     made = {value for node in work for value in node.results()}
-    values = {value for node in work for value in node.operands() if value not in made} | {
-        value for group in owners for value in group.outputs if value in made
-    }
-    moved = sum(value.type.bytes for value in values)
+    read = {value for node in work for value in node.inputs[node.op == GATHER.name :] if value is not None} - made
+    gathered = {value for node in work if node.op == GATHER.name for value in node.results()}  # of all rows, as many are read
+    moved = sum(value.type.bytes for values in (read, gathered, made & {v for g in owners for v in g.outputs}) for value in values)
     sizes = {dim.name: representative(dim) for dim in dimensions(moved)}
     return len(own) * _KERNEL_US + float(bind(moved, sizes)) / target_named(EMULATES).memory_bytes_per_us
 

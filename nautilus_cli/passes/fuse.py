@@ -6,8 +6,8 @@ Order of the steps, and why:
 1. Each anchor takes the pointwise work that follows it: an epilogue costs nothing, since the accumulator is in registers.
 2. Each reduction takes the pointwise work around it and the reductions over the same rows: the row is read once.
 3. What is left before an anchor and cheap becomes its prologue: the tensor is never written. Before the left operand of a product that
-   is anything pointwise; lowering knows whether it pays there, and asks for it to be stored where not. So it is with what a copy, or a
-   write into a cache, alone reads: other copies, such as the Pads that a Concat joins, and cheap work.
+   is anything pointwise, and a gather of rows; lowering knows whether it pays there, and asks for it to be stored where not. So it is
+   with what a copy, or a write into a cache, alone reads: other copies, such as the Pads that a Concat joins, and cheap work.
 4. The rest becomes pointwise kernels, each as long as its shape allows.
 """
 
@@ -22,6 +22,7 @@ from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Node, Value
 from nautilus_cli.ops.cache_write import FAMILY as CACHE_WRITE_FAMILY
 from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
+from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.matmul_pair import FAMILY as MATMUL_PAIR_FAMILY
 from nautilus_cli.ops.movement import context, is_movement
 from nautilus_cli.ops.registry import operators
@@ -65,8 +66,11 @@ def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
     """
     flow = Dataflow(graph)
     clusters = Clusters(flow)
+    gathers = {node for node in flow.computing if gathers_left(flow, node, stored_left)}
     for node in flow.computing:
         lowering = operators()[node.op].lowering
+        if node in gathers:
+            continue
         if isinstance(lowering, Control):
             clusters.start("control", node, node)
         if isinstance(lowering, Anchor) and not (node.op == CACHE_WRITE.name and _joins_write(clusters, node)):
@@ -80,9 +84,13 @@ def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
     copies: dict[Node, Cluster] = {}
     for node in reversed(flow.computing):
         if node not in clusters.of:
-            _try_prologue(clusters, node, stored_left)
-        if node not in clusters.of:
+            _try_prologue(clusters, node, stored_left, gathers)
+        if node not in clusters.of and node not in gathers:
             _try_copy(clusters, node, copies)
+    for node in flow.computing:
+        if node in gathers and node not in clusters.of:
+            cluster = clusters.start("gather", node, node)
+            _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
     for node in flow.computing:
         begun = clusters.start("pointwise", None, node) if node not in clusters.of else copies.get(node)
         if begun is not None:
@@ -269,8 +277,8 @@ def _is_copied_from(clusters: Clusters, node: Node) -> bool:
     return len(read) == 1 and is_once and upper(elements - result.type.elements) <= 0
 
 
-def _try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node]) -> None:
-    """Put a pointwise NODE into the anchor that alone reads it.
+def _try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node], gathers: Collection[Node]) -> None:
+    """Put a pointwise NODE, or one of GATHERS, into the anchor that alone reads it.
 
     It is cheap, or before the left operand of a product, or each of its elements is asked for once.
     """
@@ -282,7 +290,9 @@ def _try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node])
         return
     anchor = cluster.anchor
     is_left = cluster.kind in PRODUCTS and feeds_left(flow, anchor, node)
-    if (is_left and anchor in stored_left) or not (_is_cheap(node) or ((is_left or cluster.kind in READ_ONCE) and _is_pointwise(node))):
+    if (is_left and anchor in stored_left) or any(reader in gathers for reader in readers):  # a gather's indices are in memory
+        return
+    if not (_is_cheap(node) or ((is_left or cluster.kind in READ_ONCE) and _is_pointwise(node)) or (is_left and node in gathers)):
         return
     traits = operators()[anchor.op].lowering
     assert isinstance(traits, Anchor)
@@ -298,6 +308,29 @@ def _try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node])
             return
     if clusters.may_add(cluster, node):
         clusters.add(cluster, node)
+
+
+def gathers_left(flow: Dataflow, node: Node, stored_left: Collection[Node]) -> bool:
+    """Whether NODE gathers whole rows, and pointwise work alone lies between them and the left operand of one product."""
+    if node.op != GATHER.name:
+        return False
+    data, indices = node.operands()
+    rows = data.type.static[node.attrs.axis % len(data.type.static) + 1 :]  # type: ignore[attr-defined]
+    if not rows or any(v.contents is not None for v in (data, indices)) or _leaves(flow, next(node.results())):
+        return False
+    if flow.source(indices)[0] in flow.producer and _is_pointwise(flow.producer[flow.source(indices)[0]]):
+        return False
+    last = node
+    while True:
+        readers = list(dict.fromkeys(flow.successors(last)))
+        if len(readers) != 1:
+            return False
+        (last,) = readers
+        lowering = operators()[last.op].lowering
+        if isinstance(lowering, Anchor):
+            return lowering.family in PRODUCTS and last not in stored_left and feeds_left(flow, last, node)
+        if not _is_pointwise(last):
+            return False
 
 
 def feeds_left(flow: Dataflow, anchor: Node, node: Node) -> bool:

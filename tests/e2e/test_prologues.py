@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto, helper
 
 import nautilus_cli
 from nautilus_cli import driver
+from nautilus_cli.errors import NautilusError
 from nautilus_cli.ir.ranges import DimRange
 from tests.e2e.networks import model, port, saved
 
@@ -50,6 +51,36 @@ def merged() -> ModelProto:
     ]
     constants = {"w": weights(128, 96), "scale": np.array(0.75, np.float16), "shape": np.array([2, 150, 128])}
     return model(nodes, [port("x", 2, 4, 150, 32, dtype=HALF)], [port("z", 2, 150, 96, dtype=HALF)], constants)
+
+
+def gathered(rows: int, dtype: int = HALF) -> ModelProto:
+    """Return x[ids] w of a table of 500 rows."""
+    nodes = [
+        helper.make_node("Gather", ["x", "ids"], ["rows"], "gather", axis=0),
+        helper.make_node("MatMul", ["rows", "w"], ["z"], "product"),
+    ]
+    w = weights(256, 96).astype(np.float16 if dtype == HALF else np.float32)
+    inputs = [port("x", 500, 256, dtype=dtype), port("ids", rows, dtype=TensorProto.INT64)]
+    return model(nodes, inputs, [port("z", rows, 96, dtype=dtype)], {"w": w})
+
+
+@pytest.mark.parametrize("rows", [1, 40, 300])
+@pytest.mark.parametrize("dtype", [HALF, TensorProto.FLOAT])
+def test_rows_that_indices_name(rows: int, dtype: int, tmp_path: Path) -> None:
+    """One kernel in every family; an index out of range is an error of the run."""
+    output = tmp_path / "libmodel.so"
+    path = saved(gathered(rows, dtype), tmp_path / "model.onnx")
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
+    assert len(json.loads(output.with_suffix(".json").read_text())["launches"]) == 1
+    random, element = np.random.default_rng(1), np.float16 if dtype == HALF else np.float32
+    x, ids = random.standard_normal((500, 256)).astype(element), random.integers(-500, 500, rows)
+    expected = x.astype(np.float64)[ids] @ weights(256, 96).astype(np.float64)
+    with nautilus_cli.load(output) as library:
+        found = library(x=x, ids=ids)["z"].astype(np.float64)
+        assert np.linalg.norm(found - expected) < 2**-10 * np.linalg.norm(expected)
+        ids[-1] = 500
+        with pytest.raises(NautilusError, match="index"):
+            library(x=x, ids=ids)
 
 
 @pytest.mark.parametrize("network", [gated(300), cast(), merged()], ids=["gated", "cast", "merged"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, Step, Store
+from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, Step, Store
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.types import F32, DType
 
@@ -16,6 +16,9 @@ class Steps:
 
     def load(self, slot: int, storage: DType, index_map: IndexMap) -> int:
         return self._add(Load(slot, storage, index_map))
+
+    def indexed(self, data: Load, index: Load, extent: int, stride: int) -> int:
+        return self._add(IndexedLoad(data, index, extent, stride))
 
     def inside(self, index_map: IndexMap) -> int:
         return self._add(Inside(index_map))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram
+from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, RowProgram
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.types import DType
 from nautilus_cli.ops.arg_key import ArgIndexAttrs, ArgKeyAttrs
@@ -62,6 +62,16 @@ def gathered(buffer: np.ndarray, index_map: IndexMap) -> np.ndarray:
     return np.where(valid, value, np.zeros((), flat.dtype))
 
 
+def indexed(buffers: Sequence[np.ndarray], load: IndexedLoad) -> np.ndarray:
+    """Return the elements that indices name, zero where one is out of range."""
+    offsets, valid = load.map.offsets()
+    index = gathered(buffers[load.index.slot], load.index.map).astype(np.int64)
+    index = np.where(index < 0, index + load.extent, index)
+    valid = valid & (index >= 0) & (index < load.extent)
+    flat = buffers[load.slot].reshape(-1)
+    return np.where(valid, flat[np.where(valid, offsets + index * load.stride, 0)], np.zeros((), flat.dtype))
+
+
 def evaluate(
     expression: Expression,
     buffers: Sequence[np.ndarray],
@@ -76,6 +86,8 @@ def evaluate(
         elif isinstance(step, Load):
             value = gathered(buffers[step.slot], step.map)
             value = value.astype(wide(step.dtype))
+        elif isinstance(step, IndexedLoad):
+            value = indexed(buffers, step).astype(wide(step.dtype))
         elif isinstance(step, Inside):
             value = step.map.offsets()[1]
         elif isinstance(step, Constant):

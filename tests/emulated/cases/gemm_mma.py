@@ -9,7 +9,7 @@ import numpy as np
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import identity, padded
-from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
 from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.mma_product import with_vectors
 from nautilus_cli.lowering.lowered import main_storage
@@ -180,8 +180,12 @@ def computed(
 def computed_cases() -> list[Case]:
     """Return products whose A is computed."""
     square, sliced, wide = SCHEDULES["square"], SCHEDULES["sliced"], SCHEDULES["wide"]
-    ragged, heads = (2, 131, 72, 88), prologues.merged_heads().extents
+    ragged, heads, rows = (2, 131, 72, 88), prologues.merged_heads().extents, (1, 70, 40, 72)
+    outside = computed("gathered-outside", sliced, F16, prologues.gathered_left(rows, F16, I32, is_outside=True), rows)
     return [
+        computed("gathered", wide, F16, prologues.gathered_left(rows, F16, I64), rows),
+        computed("gathered-scaled", square, BF16, prologues.gathered_left(rows, BF16, I32, scales=True), rows),
+        prologues.with_status(outside),
         computed("gated", wide, F16, prologues.gated_left(ragged, F16), ragged),
         computed("normalised", sliced, BF16, prologues.normalised_left(ragged, BF16), ragged),
         computed("normalised-wide", wide, F16, prologues.normalised_left((1, 64, 128, 96), F16), (1, 64, 128, 96)),

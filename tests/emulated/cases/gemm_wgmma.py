@@ -9,7 +9,7 @@ import numpy as np
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity, regroup
-from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
 from nautilus_cli.kernels import boxes
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.wgmma_product import completed
@@ -234,6 +234,11 @@ def computed_cases() -> list[Case]:
     found.append(computed("twice-mapped", single, BF16, prologues.twice_mapped_left(72, BF16), (1, 70, 72, 48)))
     found.append(computed("tf32", shared, F32, prologues.scaled_left(ragged, F32), ragged))
     found.append(computed("split", banded, F32, prologues.scaled_left(ragged, F32), ragged, terms=3))
+    rows = (1, 140, 72, 88)
+    found.append(computed("gathered", shared, F16, prologues.gathered_left(rows, F16, I64), rows))
+    found.append(computed("gathered-scaled", SCHEDULES["turns"], BF16, prologues.gathered_left(rows, BF16, I32, scales=True), rows))
+    outside = computed("gathered-outside", single, F16, prologues.gathered_left(rows, F16, I32, is_outside=True), rows)
+    found.append(prologues.with_status(outside))
     found.append(computed("long-indices", shared, F16, prologues.gated_left(ragged, F16), ragged, index_bits=64))
     return found
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from nautilus_cli.ir.index_map import IndexMap, Stage, compose, from_strides, identity, padded, regroup
+from nautilus_cli.ir.expression import Load
+from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, identity, padded, regroup
 from nautilus_cli.ir.types import F32, DType
 from tests.emulated.building import Steps
 from tests.emulated.cases.products import Operation, read, values
-from tests.emulated.harness import output
+from tests.emulated.harness import Case, output
 
 
 def with_left(steps: Steps, left: int, buffers: tuple[np.ndarray, ...], extents: tuple[int, int, int, int], storage: DType) -> Operation:
@@ -94,6 +97,32 @@ def pitched_left(extents: tuple[int, int, int, int], storage: DType, pitch: int)
     return with_left(steps, left, (values(batch * m * pitch, storage, 1),), extents, storage)
 
 
+def gathered_left(
+    extents: tuple[int, int, int, int], storage: DType, indices: DType, *, scales: bool = False, is_outside: bool = False
+) -> Operation:
+    """Return a product whose A's rows are named by indices, some of which count from the end; halved, or not.
+
+    The last slot is the status word: 1 where an index is out of range, whose row reads as zeros.
+    """
+    _, m, _, k = extents
+    table, random = 29, np.random.default_rng(4)
+    chosen = random.integers(-table, table, m).astype(indices.numpy)
+    chosen[:3] = (0, table - 1, -table)
+    if is_outside:
+        chosen[-1] = table
+    of_column, of_row = from_strides((1, m, k), (0, 0, 1)), from_strides((1, m, k), (0, 1, 0))
+    steps = Steps()
+    left = steps.indexed(Load(0, storage, of_column), Load(1, indices, of_row), table, k)
+    left = steps.apply("mul", left, steps.constant(0.5)) if scales else left
+    buffers, a, b, epilogue = with_left(steps, left, (values(table * k, storage, 1), chosen), extents, storage)
+    return (*buffers, np.zeros(1, np.uint32)), a, b, epilogue
+
+
+def with_status(case: Case) -> Case:
+    """Return a case that shall find an index out of range."""
+    return replace(case, expected={**case.expected, len(case.buffers) - 1: np.ones(1, np.uint32)})
+
+
 def merged_heads() -> IndexMap:
     """Return the map of attention's last product, (1, tokens of all, heads × width), over [sequence, head, token, width]."""
     sequences, heads, tokens, width = 2, 3, 37, 16
@@ -113,6 +142,6 @@ def twice_mapped_left(n: int, storage: DType) -> Operation:
     m, k = 70, 48
     inner = regroup(from_strides((28, 120), (1, 28)), [[0, 1]])  # of a transposed matrix: no digit of the first stage is one of these
     at = compose(regroup(from_strides((1, m, k), (0, 1, m)), [[0], [1], [2]]), inner)
-    assert len(at.stages) == 2 and isinstance(at.stages[0], Stage)
+    assert len(at.stages) == 2
     steps = Steps()
     return with_left(steps, steps.load(0, storage, at), (values(m * k, storage, 1),), (1, m, n, k), storage)

@@ -137,6 +137,29 @@ def test_expensive_work_before_a_product_is_repeated_for_its_left_operand_alone(
     assert kinds(dear) == ["pointwise", "gemm"]
 
 
+def test_a_product_gathers_the_rows_of_its_left_operand() -> None:
+    """Rows that a product alone reads are never stored; elements of rows, and rows that others read too, are."""
+
+    def found(axis: int, *, is_read: bool = False) -> list[str]:
+        s = Sketch()
+        rows = s.node("Gather", (s.x(50, 8), s.input("ids", TensorType(I64, (8,)))), axis=axis)
+        product = s.node("MatMul", (s.node("Mul", (rows, s.c(8))), s.c(8, 8))) if axis == 0 else s.node("MatMul", (rows, s.c(8, 8)))
+        return kinds(pipeline.run(s.graph([("y", product), *([("rows", rows)] if is_read else [])])))
+
+    assert found(0) == ["gemm"]
+    assert found(1) == ["gather", "gemm"]
+    assert found(0, is_read=True) == ["gather", "gemm"]
+
+
+def test_indices_that_are_computed_are_stored_before_a_product_reads_rows() -> None:
+    s = Sketch()
+    ids = s.node("Add", (s.input("ids", TensorType(I64, (8,))), s.ints(1)))
+    y = s.node("MatMul", (s.node("Gather", (s.x(50, 8), ids), axis=0), s.c(8, 8)))
+    fused = pipeline.run(s.graph([("y", y)]))
+    check(fused)
+    assert kinds(fused) == ["gather", "gemm"]
+
+
 def test_the_first_half_is_not_the_whole(sketch: Sketch) -> None:
     """The first part of a Split has the linear indices of its operand, but is not all of it: it is copied, not stored along."""
     y = sketch.node("MatMul", (sketch.x(4, 3), sketch.c(3, 2)))

@@ -7,6 +7,7 @@ namespace nautilus {
 
 template <int kMapCount, int kPointerCount, int kScalarCount>
 struct MappedArguments {
+  enum : int { kPointers = kPointerCount };
   device::TensorMap maps[kMapCount];
   void *pointers[kPointerCount];
   long long scalars[kScalarCount];
@@ -14,6 +15,7 @@ struct MappedArguments {
 
 template <int kMapCount, int kPointerCount>
 struct MappedArguments<kMapCount, kPointerCount, 0> {
+  enum : int { kPointers = kPointerCount };
   device::TensorMap maps[kMapCount];
   void *pointers[kPointerCount];
 };

@@ -3,6 +3,8 @@
 
 #include <nautilus/core/convert.cuh>
 #include <nautilus/core/coordinates.cuh>
+#include <nautilus/core/dims.cuh>
+#include <nautilus/core/status.cuh>
 #include <nautilus/core/vector.cuh>
 #include <nautilus/device/memory.cuh>
 #include <nautilus/memory/map.cuh>
@@ -46,6 +48,50 @@ struct Load {
         const auto chunk = device::load_global<Vector<Storage, kChunk>>(pointer(arguments) + offset);
         NAUTILUS_UNROLL
         for (int i = 0; i < kStep; ++i) result[lane + i] = to_compute(chunk[kContiguous > 1 ? i : 0]);
+      }
+    }
+    return result;
+  }
+};
+
+// Read of one tensor at places that integers of another decide: DATA reads where an index is 0, and each of EXTENT steps of an index adds
+// STRIDE to the offset. An index below zero counts from the end, once; with one out of range nothing is read, the value is zero, and the
+// status word says so.
+template <class DataType, class IndexType, class Extent, class Stride>
+struct IndexedLoad {
+  using Data = DataType;
+  using Storage = typename Data::Storage;
+  using Map = typename Data::Map;
+  using Compute = typename Data::Compute;
+
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Vector<Compute, kWidth> at(const A &arguments, const At &where) {
+    using Index = typename At::Index;
+    constexpr int kSame = IndexType::Map::repeated_width(kWidth);  // neighbours with one index
+    constexpr int kTogether = Map::contiguous_width(kSame);
+    constexpr int kChunk = is_multiple<Stride>(kTogether) ? transaction_width<Storage>(kTogether) : 1;
+    const long long extent = static_cast<long long>(Extent::get(arguments));
+    Vector<Compute, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int first = 0; first < kWidth; first += kSame) {
+      bool valid = true;
+      Map::offset(arguments, where.advanced(static_cast<Index>(first)), valid);
+      if (Map::kIsGuarded && !valid) continue;
+      long long index = static_cast<long long>(IndexType::template at<1>(arguments, where.advanced(static_cast<Index>(first)))[0]);
+      if (index < 0) index += extent;
+      if (index < 0 || index >= extent) {
+        report_index_out_of_range(arguments);
+        continue;
+      }
+      const Index shift = static_cast<Index>(index) * static_cast<Index>(Stride::get(arguments));
+      NAUTILUS_UNROLL
+      for (int lane = first; lane < first + kSame; lane += kChunk) {
+        bool is_inside = true;
+        const Index offset = Map::offset(arguments, where.advanced(static_cast<Index>(lane)), is_inside);
+        if (Map::kIsGuarded && !is_inside) continue;
+        const auto chunk = device::load_global<Vector<Storage, kChunk>>(Data::pointer(arguments) + offset + shift);
+        NAUTILUS_UNROLL
+        for (int i = 0; i < kChunk; ++i) result[lane + i] = to_compute(chunk[i]);
       }
     }
     return result;
