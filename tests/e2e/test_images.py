@@ -51,6 +51,14 @@ def volumes(s: Sketch) -> None:
     s.node("GlobalMaxPool", x)
 
 
+def patches(s: Sketch) -> None:
+    """Windows that touch neither each other nor the end of an image, which lies channels first and last; with gaps between them."""
+    x = s.node("Relu", s.node("Conv", s.floats(2, 3, 13, 17), weights(s, 16, 3, 4, 4), weights(s, 16), strides=[4, 4]))
+    s.node("Sigmoid", s.node("Conv", x, weights(s, 8, 16, 2, 2), strides=[2, 2]))
+    s.node("Conv", x, weights(s, 4, 16, 1, 2), strides=[2, 3])
+    s.node("Conv", s.floats(1, 8, 7), weights(s, 5, 8, 3), strides=[3])
+
+
 def pools(s: Sketch) -> None:
     best = s.node("MaxPool", convolved(s, s.floats(2, 3, 8, 6), 3, 5), outputs=2, kernel_shape=[2, 2], strides=[2, 2])
     place = s.nodes[-1].output[1]
@@ -85,7 +93,7 @@ def determinants(s: Sketch) -> None:
 @pytest.fixture(scope="module")
 def sketch() -> Sketch:
     sketch = Sketch()
-    for part in (resizes, transposed, volumes, pools, samples, deformed, determinants):
+    for part in (resizes, transposed, volumes, patches, pools, samples, deformed, determinants):
         part(sketch)
     return sketch
 

@@ -53,6 +53,20 @@ def test_a_volume() -> None:
     assert found.product.k == 8 * 6
 
 
+def test_windows_apart_are_the_rows_of_a_product() -> None:
+    found = problem(weights=(4, 8, 3, 2, 1), strides=(3, 2, 4))
+    assert (found.m, found.n, found.k) == (2 * 3 * 2, 4, 8 * 6)
+
+
+def test_windows_that_touch_padding_or_each_other_are_none() -> None:
+    for attributes in (
+        {"strides": (3, 1, 1)},
+        {"strides": (3, 2, 1), "pads": (0, 0, 0, 0, 1, 0)},
+        {"strides": (3, 3, 1), "dilations": (1, 2, 1)},
+    ):
+        assert isinstance(problem(weights=(4, 8, 3, 2, 1), **attributes), Problem)
+
+
 @pytest.mark.parametrize("strides", [(1, 1, 1), (2, 3, 1)])
 def test_one_tap_is_a_product(strides: tuple[int, ...]) -> None:
     found = problem(weights=(4, 8, 1, 1, 1), strides=strides)
