@@ -19,7 +19,6 @@ from nautilus_cli.passes.pair_products import pair_products
 from nautilus_cli.passes.remove_identity import remove_identity
 from nautilus_cli.passes.rewriting import apply_rules
 from nautilus_cli.passes.separate_outputs import separate_outputs
-from nautilus_cli.passes.stack_products import stack_products
 from nautilus_cli.passes.supported import require_supported
 from nautilus_cli.passes.within_limits import within_limits
 
@@ -33,7 +32,6 @@ PASSES: tuple[tuple[Pass, str], ...] = (
     (remove_identity, "rules leave multiplications by one and empty movement"),
     (halve_products, "after the rules, which know products with one bias"),
     (pair_products, "of what the pass before took apart, too"),
-    (stack_products, "of products that are no pairs"),
     (require_supported, "as late as possible: a node that folded away needs no kernel"),
     (within_limits, "before anything that puts nodes into kernels"),
     (separate_outputs, "after everything that could make two outputs equal"),
