@@ -57,6 +57,7 @@ _STEP_CYCLES = 249  # from one stage to the next, at least
 _RING_CYCLES = 700  # until a stage has been filled again
 _SHARED_BYTES_PER_CYCLE = 128
 _L2_BYTES_PER_CYCLE = 76.7
+_NARROW_SLOWDOWN = 1.12  # of tiles of less than 128 rows or columns that are taken in turns, or shared: six products, 1.07 to 1.23
 _PART_BYTES_PER_CYCLE = 25.2
 _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
@@ -462,6 +463,8 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     s = schedule
     hidden = soft_max(_traffic_cycles(s), _RING_CYCLES / s.stages, _HIDING)
     step = max(_STEP_CYCLES, soft_max(_tensor_cycles(problem, s), hidden, _HIDING), _loading_cycles(problem, s))
+    if min(s.tile_m, s.tile_n) < 2 * WARPGROUP_ROWS and (s.ping_pong or s.cluster > s.cluster_k):
+        step *= _NARROW_SLOWDOWN
     if problem.terms == 3:
         step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
     main = step * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)

@@ -443,8 +443,8 @@ def _octave_parts(ladder: Sequence[_Step]) -> list[_Step]:
 
 
 def _weights(keys: Sequence[int]) -> list[float]:
-    """Return how much each step of a ladder counts: the part of an octave that it is the end of; the first one, all of one."""
-    return [1.0, *(log2(after / max(1, before)) for before, after in pairwise(keys))]
+    """Return how much each step of a ladder counts: the part of an octave that it is the end of; the first, where decoders stay, three."""
+    return [3.0, *(log2(after / max(1, before)) for before, after in pairwise(keys))]
 
 
 def middle(dim: Symbol) -> int:

@@ -298,7 +298,7 @@ class Driver:
                 pointers.append(pointer)
                 self._call("cuMemcpyHtoDAsync", pointer, ctypes.c_void_p(buffer.ctypes.data), ctypes.c_size_t(buffer.nbytes), None)
             words = [pointer.value + GUARD_BYTES for pointer in pointers] + [word & (2**64 - 1) for word in case.scalars]
-            maps = [self._encoded(tensor, words[tensor.slot]) for tensor in tensor_maps(case.request)]
+            maps = [self._encoded(tensor, words[tensor.slot]) for tensor in bind(tensor_maps(case.request), case.sizes)]
             content = b"".join(maps) + struct.pack(f"<{len(words)}Q", *words)
             block = aligned_buffer(-(-len(content) // MAP_ALIGNMENT) * MAP_ALIGNMENT, MAP_ALIGNMENT)
             block[: len(content)] = content

@@ -16,7 +16,7 @@ from nautilus_cli.kernels.product import with_vectors
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
-from tests.emulated.cases.products import dense, gated, values, worked_on
+from tests.emulated.cases.products import dense, gated, opened, values, worked_on
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import wide
 
@@ -179,6 +179,15 @@ def cases() -> tuple[Case, ...]:
     found.append(paired(SCHEDULES["sliced"], F16, (1, 16, 40, 64)))
     found.append(paired(SCHEDULES["copied"], F32, (1, 40, 24, 40), has_residual=False))
     found.append(paired(SCHEDULES["wide"], BF16, (1, 33, 44, 72)))
+    for schedule_name, extents, divisor in (
+        ("sliced", (2, 67, 41, 53), 1),
+        ("copied", (1, 67, 41, 53), 1),
+        ("ring", (1, 96, 64, 48), 8),
+        ("tall", (3, 80, 48, 64), 16),
+        ("scalar", (2, 9, 7, 5), 1),
+    ):
+        one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, SCHEDULES[schedule_name], b_k_last=schedule_name != "tall")
+        found += [opened(one, names, divisor) for names in ("m", "n", "k", "mnk")]
     for extents in ((1, 49, 200, 130), (1, 1, 300, 256)):
         problem = Problem(batch=1, m=extents[1], n=extents[2], k=extents[3], a_k_last=True, b_k_last=True, accumulate=F32)
         found.append(plain(f"chosen-{extents[1]}", extents, FAMILY.choose(problem, target("sm_90a"))))

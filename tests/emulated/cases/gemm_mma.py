@@ -17,7 +17,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, gated, worked_on
+from tests.emulated.cases.products import dense, gated, opened, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -240,6 +240,13 @@ def cases() -> tuple[Case, ...]:
     found.append(guarded(square, F16, 21, is_plain=False))
     found.append(guarded(square, F32, 40, is_plain=True))
     found.append(with_long_indices(fused(square, F16)))
+    for schedule_name, extents, divisor in (
+        ("wide", (1, 167, 141, 53), 1),
+        ("sliced", (2, 136, 72, 200), 8),
+        ("tall", (1, 600, 40, 96), 8),
+    ):
+        one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, SCHEDULES[schedule_name], b_k_last=schedule_name != "tall")
+        found += [opened(one, names, divisor) for names in ("m", "n", "k", "mnk")]
     for name in ("sm_80", "sm_90a", "emulated"):
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, square).request.problem

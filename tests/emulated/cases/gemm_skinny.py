@@ -15,7 +15,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, gated, worked_on
+from tests.emulated.cases.products import dense, gated, opened, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -175,6 +175,16 @@ def cases() -> tuple[Case, ...]:
         found += [guarded(rows, F16, is_plain=is_plain), guarded(narrow, F16, is_plain=is_plain)]
     found.append(guarded(SCHEDULES["one"], F32, is_plain=False))
     found.append(with_long_indices(fused(rows, F16, b_k_last=True)))
+    for schedule_name, extents, divisor, tile_k in (
+        ("one", (1, 3, 41, 53), 1, 0),
+        ("rows", (2, 7, 48, 520), 8, 0),
+        ("rows", (1, 4, 48, 1000), 8, 256),
+        ("sliced", (1, 1, 8, 1096), 8, 0),
+        ("narrow", (1, 19, 40, 1000), 8, 256),
+    ):
+        schedule = {**SCHEDULES, **TENSOR}[schedule_name]
+        one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, schedule, tile_k=tile_k)
+        found += [opened(one, names, divisor) for names in (("m", "n", "k", "mnk") if tile_k else ("m", "n"))]
     for name in ("sm_80", "sm_90a", "emulated"):
         for extents in ((1, 1, 304, 256), (1, 16, 200, 136), (1, 49, 96, 64), (4, 1, 100, 33)):
             problem = plain("", extents, rows).request.problem

@@ -17,7 +17,7 @@ from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
-from tests.emulated.cases.products import gated, read, values
+from tests.emulated.cases.products import gated, opened, read, values
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -276,6 +276,16 @@ def cases() -> tuple[Case, ...]:
     found.append(plain("two-columns", (1, 80, 50, 64), SCHEDULES["single"]))
     found.append(plain("four-columns", (1, 80, 52, 64), SCHEDULES["single"]))
     found.append(plain("many-batches", (300, 1, 2, 8), SCHEDULES["single"]))
+    for schedule_name, extents in (
+        ("shared", (1, 200, 136, 72)),
+        ("turns", (2, 136, 200, 200)),
+        ("banded", (1, 1100, 72, 64)),
+        ("boxes", (1, 264, 136, 136)),
+        ("three-slices", (1, 136, 96, 8)),
+    ):
+        schedule = SCHEDULES[schedule_name]
+        one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, schedule)
+        found += [opened(one, names, 8) for names in ("m", "n", "k", "mnk") if schedule.parts == 1 or names == "k"]
     for name in ("sm_90a", "emulated"):
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, SCHEDULES["single"]).request.problem

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
 from nautilus_cli.ir.types import F32, DType
@@ -45,14 +48,45 @@ def dense(
 ) -> Operation:
     """Return a product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
     batch, m, n, k = extents
+    buffers = (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy))
+    types = {"storage": storage, "result": result, "accumulate": accumulate}
+    return (buffers, *dense_functors(extents, a_k_last=a_k_last, b_k_last=b_k_last, **types))
+
+
+def dense_functors(
+    extents: tuple[int, int, int, int], *, storage: DType, result: DType, a_k_last: bool, b_k_last: bool, accumulate: DType
+) -> tuple[Expression, Expression, Expression]:
+    """Return the functors of a dense product of (batch, m, n, k) extents."""
+    batch, m, n, k = extents
     steps = Steps()
     steps.store(steps.parameter(0, accumulate), 2, result, identity((batch, m, n)))
     return (
-        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), output(batch * m * n, result.numpy)),
         read(0, storage, identity((batch, m, k) if a_k_last else (batch, k, m))),
         read(1, storage, identity((batch, n, k) if b_k_last else (batch, k, n))),
         steps.expression(),
     )
+
+
+def opened(case: Case, names: str, divisor: int = 1) -> Case:
+    """Return the case of a dense product whose extents NAMES, of `m`, `n` and `k`, are arguments: `n` and `k` multiples of DIVISOR."""
+    problem = case.request.problem
+    functors = dict(case.request.functors)
+    sizes: dict[str, int] = {name: getattr(problem, name) for name in names}
+    divisors = {"m": 1, "n": divisor, "k": divisor}
+    problem = replace(problem, **{name: symbol(name, divisors[name], 100 * size, divisors[name]) for name, size in sizes.items()})
+    storage, result = functors["A"].steps[0].storage, functors["Epilogue"].stores[0].storage
+    a, b, epilogue = dense_functors(
+        (problem.batch, problem.m, problem.n, problem.k),
+        storage=storage,
+        result=result,
+        a_k_last=problem.a_k_last,
+        b_k_last=problem.b_k_last,
+        accumulate=problem.accumulate,
+    )
+    request = replace(case.request, problem=problem, functors=(("A", a), ("B", b), ("Epilogue", epilogue)))
+    scalars = request.scalar_values
+    request = replace(request, scalars=len(scalars))
+    return replace(case, name=f"{case.name}-open-{names}", request=request, scalars=bind(scalars, sizes), sizes=sizes)
 
 
 def worked_on(extents: tuple[int, int, int, int], storage: DType, *, b_k_last: bool) -> Operation:

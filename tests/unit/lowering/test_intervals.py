@@ -181,7 +181,7 @@ def test_few_kernels_serve_many_steps_and_stay_while_they_do_about_as_well() -> 
 def test_steps_count_by_the_part_of_an_octave_that_they_end() -> None:
     costs = [[1.0, 2.0], [2.0, 1.0], [2.0, 1.0], [2.0, 1.0]]
     assert _assigned(costs, 1, _weights([1, 1024, 1025, 1026])) == [1] * 4
-    assert _assigned(costs, 1, _weights([1, 2, 3, 4])) == [1] * 4
+    assert _assigned(costs, 1, _weights([1, 2, 3, 4])) == [0] * 4
     assert _assigned(costs, 1, _weights([1000, 1001, 1002, 1003])) == [0] * 4
 
 

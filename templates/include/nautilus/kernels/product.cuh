@@ -39,7 +39,13 @@ NAUTILUS_DEVICE TileIndex grouped_tile(int number, int tiles_m, int tiles_n) {
   const bool is_first_group = tiles_m <= kGroup && (!kMayBeBehind || number < tiles_m * tiles_n);
   const int first = is_first_group ? 0 : divide(number, kGroup * tiles_n) * kGroup;
   const int height = greatest(1, least(tiles_m - first, kGroup)), rest = number - first * tiles_n;
-  const int column = height == 1 ? rest : height == 2 ? rest / 2 : height == kGroup ? rest / kGroup : divide(rest, height);
+  constexpr int kKnown = least(kGroup, 8);
+  int column = rest;
+  NAUTILUS_UNROLL
+  for (int known = 2; known <= kKnown; ++known) {
+    if (height == known) column = static_cast<int>(static_cast<unsigned>(rest) / static_cast<unsigned>(known));
+  }
+  if (kGroup > kKnown && height > kKnown) column = divide(rest, height);
   return {first + rest - column * height, column};
 }
 

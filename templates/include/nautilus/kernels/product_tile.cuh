@@ -100,14 +100,8 @@ struct MatrixSource {
   NAUTILUS_DEVICE static int depth(const A &arguments) {
     return static_cast<int>(Depth::get(arguments));
   }
-  static constexpr bool is_whole(int tile_depth) {
-    if constexpr (Depth::kIsStatic) return Depth::kValue % tile_depth == 0;
-    return false;
-  }
-  static constexpr bool is_whole_outer(int tile_outer) {
-    if constexpr (Outer::kIsStatic) return Outer::kValue % tile_outer == 0;
-    return false;
-  }
+  NAUTILUS_DEVICE static constexpr bool is_whole(int tile_depth) { return is_multiple<Depth>(tile_depth); }
+  NAUTILUS_DEVICE static constexpr bool is_whole_outer(int tile_outer) { return is_multiple<Outer>(tile_outer); }
   // Whether elements lie at fixed distances, those of `shift`.
   static constexpr bool is_straight() {
     if constexpr (Functor::kIsPlainLoad) {

@@ -187,15 +187,18 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   const auto run_of = [&](int step, int load) { return own_run + load * Loads::kLanesK + step * (Loads::kStep / Loads::kRun); };
   const auto depth_of = [&](int step, int load) { return run_of(step, load) * Loads::kRun; };
   typename Policy::Held held[Schedule::kLoads][Loads::kItems];
+  const auto is_there = [&](int step, int load) {
+    return SourceB::is_whole(Loads::kStep) || first_depth + depth_of(step, load) < depth;
+  };
+  // Where there is none, the first weights are read and not used: reads on a condition would not all be on their way at once.
+  const auto place_of = [&](int item, int step, int load) {
+    const bool is_read = is_there(step, load);
+    return source_b.place(arguments, rows[item], is_read ? first_depth : 0, is_read ? depth_of(step, load) : 0).at;
+  };
+  const int whole_steps = (depth - first_depth) / Loads::kStep;
   const auto fetch = [&](int step, int load) {
     NAUTILUS_UNROLL
-    for (int item = 0; item < Loads::kItems; ++item) {
-      if (SourceB::is_whole(Loads::kStep) || first_depth + depth_of(step, load) < depth) {
-        held[load][item] = Policy::fetch(arguments, source_b.place(arguments, rows[item], first_depth, depth_of(step, load)).at);
-      } else {
-        held[load][item] = {};
-      }
-    }
+    for (int item = 0; item < Loads::kItems; ++item) held[load][item] = Policy::fetch(arguments, place_of(item, step, load));
   };
   const auto fetch_first = [&] {
     if (steps > 0) {
@@ -231,12 +234,11 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
         Vector<T, Loads::kVector> weights[Loads::kItems];
         NAUTILUS_UNROLL
         for (int item = 0; item < Loads::kItems; ++item) {
-          const auto place = source_b.place(arguments, rows[item], first_depth, depth_of(step, load));
-          weights[item] = Policy::template elements<T>(arguments, place.at, held[load][item]);
-          // What was computed of nothing is not zero.
-          if constexpr (!is_stored<typename SourceB::Functor, Loads::kVector>()) {
-            if (!SourceB::is_whole(Loads::kStep) && first_depth + depth_of(step, load) >= depth) weights[item] = {};
-          }
+          weights[item] = Policy::template elements<T>(arguments, place_of(item, step, load), held[load][item]);
+        }
+        if (!SourceB::is_whole(Loads::kStep) && step >= whole_steps && !is_there(step, load)) {
+          NAUTILUS_UNROLL
+          for (int item = 0; item < Loads::kItems; ++item) weights[item] = {};
         }
         if (step + 1 < steps) fetch(step + 1, load);
         sums.add(weights, rows_tile, run_of(step - number * kSteps, load));

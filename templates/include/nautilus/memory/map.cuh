@@ -79,8 +79,8 @@ struct Digits {
   using Last = typename LastOf<Axes...>::Type;
   enum : bool { kIsGuarded = (Axes::kIsGuarded || ...) };
   enum : bool { kRepeats = (repeats<Axes>() && ...) };
-  // Whether each step adds one number that the compiler knows.
-  enum : bool { kIsLinear = sizeof...(Axes) == 1 && !kIsGuarded && Last::Stride::kIsStatic };
+  // Whether each step adds one number.
+  enum : bool { kIsLinear = sizeof...(Axes) == 1 && !kIsGuarded };
 
   template <class Index, class A>
   NAUTILUS_DEVICE static constexpr Index index(const A &arguments, Index coordinate, bool &valid) {
