@@ -35,8 +35,7 @@ def _place(write: Node) -> IndexMap:
     cache, rows = write.operands()
     attrs: Any = write.attrs
     shape = rows.type.static
-    starts = [attrs.position if dim == attrs.axis else 0 for dim in range(len(shape))]
-    return sliced(cache.type.static, starts, (1,) * len(shape), shape)
+    return sliced(cache.type.static, attrs.places(len(shape)), (1,) * len(shape), shape)
 
 
 def _together(index_map: IndexMap) -> IndexMap:

@@ -21,6 +21,7 @@ from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Read, Refuse, Repeat, Step, Word
+from nautilus_cli.passes.alias_caches import cache_pairs, written_before
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""
@@ -77,6 +78,11 @@ class Walk:
 
     def groups(self, fused: FusedGraph) -> Iterator[Group]:
         """Yield the groups that become a launch, in the order of the launches."""
+        producers = fused.graph.producers()
+        for pair in cache_pairs(fused.graph):
+            _, whole = fused.graph.outputs[pair.output]
+            for write in written_before(producers, whole):
+                self._places.update(dict.fromkeys(write.results(), whole))  # a part of it was written
         self._steps = yield from self._through(fused, 0)
 
     def place(self, value: Value) -> Place:

@@ -24,10 +24,17 @@ class CacheWriteAttrs:
     Attributes:
         axis: dimension along which the rows lie.
         position: where the first one goes.
+        starts: where they begin along the other dimensions, one number for each of all; none where they begin at 0.
     """
 
     axis: int
     position: int
+    starts: tuple[int, ...] = ()
+
+    def places(self, rank: int) -> tuple[int, ...]:
+        """Return where the rows begin along each of RANK dimensions."""
+        starts = self.starts or (0,) * rank
+        return (*starts[: self.axis], self.position, *starts[self.axis + 1 :])
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -35,8 +42,10 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     cache, rows = operand(inference, 0, "cache", ALL), operand(inference, 1, "rows", ALL)
     same_dtype(cache, rows, "rows")
     axis = normal_axis(inference.attrs.axis, len(cache.static))
-    others = [(c, r) for i, (c, r) in enumerate(zip(cache.static, rows.static, strict=False)) if i != axis]
-    if len(cache.static) != len(rows.static) or not all(same(c, r) for c, r in others):
+    starts = inference.attrs.starts or (0,) * len(cache.static)
+    others = [(c, s, r) for i, (c, s, r) in enumerate(zip(cache.static, starts, rows.static, strict=False)) if i != axis]
+    fits = all(same(c, r) or upper(s + r - c) <= 0 for c, s, r in others)
+    if not len(cache.static) == len(rows.static) == len(starts) or not fits:
         raise ModelError(f"puts rows of {list(rows.static)} into a cache of {list(cache.static)} along axis {axis}")
     if upper(inference.attrs.position + rows.static[axis] - cache.static[axis]) > 0:
         raise ModelError(f"puts {rows.static[axis]} rows at {inference.attrs.position} into a cache that has room for {cache.static[axis]}")
@@ -46,7 +55,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 def _evaluate(attrs: CacheWriteAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     cache, rows = required(arrays)
     result = cache.copy()
-    result[(slice(None),) * attrs.axis + (slice(attrs.position, attrs.position + rows.shape[attrs.axis]),)] = rows
+    result[tuple(slice(start, start + size) for start, size in zip(attrs.places(rows.ndim), rows.shape, strict=True))] = rows
     return (result,)
 
 

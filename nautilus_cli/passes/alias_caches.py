@@ -6,7 +6,7 @@ both are the buffer with room for the longest: what read `past` or `present` rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError
@@ -18,6 +18,8 @@ from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
 from nautilus_cli.ops.checks import normal_axis
+from nautilus_cli.ops.wide import reshape
+from nautilus_cli.passes.packed_caches import PackedCache, packed_cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +53,19 @@ def cache_pairs(graph: Graph) -> tuple[CachePair, ...]:
             continue
         cache, rows = node.operands()
         axis, position = node.attrs.axis, node.attrs.position  # type: ignore[attr-defined]
+        for write in written_before(producers, value):
+            cache, _ = write.operands()
         count, room = rows.type.static[axis], cache.type.static[axis]
         found.append(CachePair(input=inputs[cache], output=number, axis=axis, length=position, rows=count, capacity=room))
     return tuple(found)
+
+
+def written_before(producers: Mapping[Value, Node], cache: Value) -> Iterator[Node]:
+    """Yield the writes into a cache ahead of the one that CACHE is behind, the last one first."""
+    (before, _) = producers[cache].operands()
+    while before in producers and producers[before].op == CACHE_WRITE.name:
+        yield producers[before]
+        (before, _) = producers[before].operands()
 
 
 def alias_caches(graph: Graph) -> Graph:
@@ -67,6 +79,12 @@ def alias_caches(graph: Graph) -> Graph:
     replaced: dict[Node, tuple[Node, ...]] = {}
     inputs, outputs, first = list(graph.inputs), list(graph.outputs), []
     for number, (node, place) in found.items():
+        if isinstance(node, PackedCache):
+            cache, last, reading = _write_regions(node, renamed, replaced)
+            first += reading
+            inputs[number] = (inputs[number][0], cache)
+            outputs[place] = (outputs[place][0], last)
+            continue
         past, rows = node.operands()
         (present,) = node.results()
         axis = normal_axis(node.attrs.axis, len(past.type.static))  # type: ignore[attr-defined]
@@ -83,6 +101,33 @@ def alias_caches(graph: Graph) -> Graph:
         outputs[place] = (outputs[place][0], written)
     changed = substitute(replace(graph, outputs=tuple(outputs)), values=renamed, nodes=replaced)
     return prune(replace(changed, inputs=tuple(inputs), nodes=sort((*first, *changed.nodes))))
+
+
+def _write_regions(
+    packed: PackedCache, renamed: dict[Value, Value], replaced: dict[Node, tuple[Node, ...]]
+) -> tuple[Value, Value, list[Node]]:
+    """Let each region of a packed cache be written by itself; return the cache before and behind all writes, and what reads the past."""
+    past, present, axis = packed.past, packed.present, packed.axis
+    length, total = past.type.static[axis], present.type.static[axis]
+    cache = Value(TensorType(past.type.dtype, (*past.type.static[:axis], upper(total), *past.type.static[axis + 1 :])), tensor=past.tensor)
+    read = GraphBuilder(origin=packed.regions[0].node.origin)
+    renamed[past] = _first_rows(read, cache, axis, length)
+    last = cache
+    for region in packed.regions:
+        write = GraphBuilder(origin=region.node.origin)
+        _, rows = region.node.operands()
+        (whole,) = region.node.results()
+        placed = reshape(write, rows, region.shape(total - length, axis, past.type.static))
+        last = write.node(CACHE_WRITE.name, (last, placed), axis=axis, position=length, starts=region.starts)
+        extents = region.shape(total, axis, past.type.static)
+        ends = [start + extent for start, extent in zip(region.starts, extents, strict=True)]
+        bounds = (write.sizes(found) for found in (region.starts, ends, range(len(ends))))
+        renamed[whole] = reshape(write, write.node("Slice", (last, *bounds)), whole.type.static)
+        replaced[region.node] = tuple(write.nodes)
+    behind = GraphBuilder(origin=packed.regions[-1].node.origin)
+    renamed[present] = _first_rows(behind, last, axis, total)
+    replaced[packed.regions[-1].node] += tuple(behind.nodes)
+    return cache, last, read.nodes
 
 
 def require_caches(graph: Graph) -> Graph:
@@ -106,8 +151,8 @@ def _first_rows(builder: GraphBuilder, cache: Value, axis: int, count: int) -> V
     return builder.node("Slice", (cache, *bounds))
 
 
-def _candidates(graph: Graph) -> Iterator[tuple[int, tuple[Node, int]]]:
-    """Yield the number of each input that goes on in an output, with the Concat that appends to it and the number of that output.
+def _candidates(graph: Graph) -> Iterator[tuple[int, tuple[Node | PackedCache, int]]]:
+    """Yield the number of each input that goes on in an output, with what appends to it and the number of that output.
 
     Raises:
         ModelError: an input and an output that are a pair by their names are none.
@@ -123,12 +168,18 @@ def _candidates(graph: Graph) -> Iterator[tuple[int, tuple[Node, int]]]:
             continue
         past = None if node is None or node.op != "Concat" else node.inputs[0]
         number = inputs.get(past) if past is not None else None
+        packed = packed_cache(graph, value) if number is None and value not in seen else None
+        if packed is not None and inputs[packed.past] not in taken:
+            taken[inputs[packed.past]] = name
+            seen.add(value)
+            yield inputs[packed.past], (packed, place)
+            continue
         if node is None or number is None or value in seen:
             expected = names.get(name.replace("present", "past", 1))
             if "present" in name and expected is not None and value not in seen:
                 where = f"output {quoted(name)}" if node is None else f"node {', '.join(map(quoted, node.origin))} ({node.op})"
                 raise ModelError(
-                    f"output {quoted(name)} is not input {quoted(graph.inputs[expected][0])} with rows appended by one Concat, so that it"
+                    f"output {quoted(name)} is not input {quoted(graph.inputs[expected][0])} with rows appended by Concat, so that it"
                     " cannot lie in the same memory",
                     where=where,
                     hint="Compile without --inplace-cache.",

@@ -21,17 +21,23 @@ DIMS = {"batch": DimRange(1, 2), "sequence": DimRange(1, 6), "past": DimRange(0,
 CACHES = [f"{layer}.{kind}" for layer in range(LAYERS) for kind in ("key", "value")]
 
 
-def decoder(*, has_mask: bool = False, names: tuple[str, str] = ("past", "present")) -> ModelProto:
+PACKED = ("layers", "model")
+"""What may be packed in one tensor: keys and values of each layer, as [2, batch, heads, rows, head], or those of all layers."""
+
+
+def decoder(*, has_mask: bool = False, names: tuple[str, str] = ("past", "present"), packed: str = "") -> ModelProto:
     """Two layers of causal attention; with a mask, it and the positions are inputs as exporters of transformers have them.
 
     Args:
         has_mask: whether `attention_mask`, of dimension `total`, and `position_ids` are inputs.
         names: what names of inputs and outputs of the cache begin with.
+        packed: how caches are packed in one tensor, of PACKED; empty where each is one of its own.
     """
     s = Sketch()
     past, present = names
     one = s.constant(np.array(1, np.int64))
-    length, before = (s.node("Squeeze", s.dim(tensor, axis)) for tensor, axis in (("input_ids", 1), (f"{past}.0.key", 2)))
+    growing = {"": (f"{past}.0.key", 2), "layers": (f"{past}.0", 3), "model": (past, 4)}[packed]
+    length, before = (s.node("Squeeze", s.dim(tensor, axis)) for tensor, axis in (("input_ids", 1), growing))
     total = s.node("Add", length, before)
     places = "position_ids" if has_mask else s.node("Unsqueeze", s.node("Range", before, total, one), s.constant(np.array([0])))
     x = s.node("Add", s.node("Gather", s.weight(VOCABULARY, WIDTH), "input_ids"), s.node("Gather", s.weight(PLACES, WIDTH), places))
@@ -42,6 +48,8 @@ def decoder(*, has_mask: bool = False, names: tuple[str, str] = ("past", "presen
         is_seen = s.node("And", is_seen, is_real)
     bias = s.node("Where", s.node("Unsqueeze", is_seen, s.constant(np.array([1]))), s.constant(np.float32(0)), s.constant(np.float32(-1e4)))
     batch = s.dim("input_ids", 0)
+    if packed:
+        _unpack(s, past, packed)
     for layer in range(LAYERS):
         y = s.node("LayerNormalization", x, s.weight(WIDTH), s.weight(WIDTH), axis=-1)
 
@@ -59,15 +67,46 @@ def decoder(*, has_mask: bool = False, names: tuple[str, str] = ("past", "presen
     s.nodes.append(
         helper.make_node("MatMul", [x, s.constant(2 * s.random.standard_normal((WIDTH, VOCABULARY)).astype(np.float32))], ["logits"])
     )
+    if packed:
+        _pack(s, present, packed)
     inputs = [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "sequence"])]
     if has_mask:
         inputs.append(helper.make_tensor_value_info("attention_mask", TensorProto.INT64, ["batch", "total"]))
         inputs.append(helper.make_tensor_value_info("position_ids", TensorProto.INT64, ["batch", "sequence"]))
     outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", "sequence", VOCABULARY])]
-    for name in CACHES:
-        inputs.append(helper.make_tensor_value_info(f"{past}.{name}", TensorProto.FLOAT, ["batch", HEADS, "past", HEAD]))
-        outputs.append(helper.make_tensor_value_info(f"{present}.{name}", TensorProto.FLOAT, ["batch", HEADS, "grown", HEAD]))
+    outer = {"": [], "layers": [2], "model": [LAYERS, 2]}[packed]
+    for name in {"": CACHES, "layers": list(map(str, range(LAYERS))), "model": [""]}[packed]:
+        tail = f".{name}" if name else ""
+        inputs.append(helper.make_tensor_value_info(f"{past}{tail}", TensorProto.FLOAT, [*outer, "batch", HEADS, "past", HEAD]))
+        outputs.append(helper.make_tensor_value_info(f"{present}{tail}", TensorProto.FLOAT, [*outer, "batch", HEADS, "grown", HEAD]))
     return model(s.nodes, inputs, outputs, s.weights)
+
+
+def _unpack(s: Sketch, past: str, packed: str) -> None:
+    """Take keys and values of each layer out of packed tensors, as exporters do: by Split and Squeeze, or by Gather."""
+    for layer in range(LAYERS):
+        if packed == "layers":
+            parts = [f"{past}.{layer}.{kind} of the packed" for kind in ("key", "value")]
+            s.nodes.append(helper.make_node("Split", [f"{past}.{layer}"], parts, axis=0, num_outputs=2))
+            for part in parts:
+                s.nodes.append(helper.make_node("Squeeze", [part, s.constant(np.array([0]))], [part.removesuffix(" of the packed")]))
+            continue
+        own = s.node("Gather", past, s.constant(np.array(layer)), axis=0)
+        for number, kind in enumerate(("key", "value")):
+            s.nodes.append(helper.make_node("Gather", [own, s.constant(np.array(number))], [f"{past}.{layer}.{kind}"], axis=0))
+
+
+def _pack(s: Sketch, present: str, packed: str) -> None:
+    """Stack what the layers leave."""
+    layers = []
+    for layer in range(LAYERS):
+        parts = [s.node("Unsqueeze", f"{present}.{layer}.{kind}", s.constant(np.array([0]))) for kind in ("key", "value")]
+        if packed == "layers":
+            s.nodes.append(helper.make_node("Concat", parts, [f"{present}.{layer}"], axis=0))
+        else:
+            layers.append(s.node("Unsqueeze", s.node("Concat", *parts, axis=0), s.constant(np.array([0]))))
+    if layers:
+        s.nodes.append(helper.make_node("Concat", layers, [present], axis=0))
 
 
 def empty(batch: int) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Bounds of numbers that kernels give, numbers for which the host waits, and states that grow, on a GPU: the models of the emulator."""
+"""Bounds of numbers that kernels give, numbers for which the host waits, states that grow, packed caches: the emulator's models on a GPU."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.e2e import test_count_bounds as bounds
 from tests.e2e import test_counts, test_run_time_control_flow
 from tests.e2e import test_growing_states as growing
 from tests.e2e import test_host_reads as reads
+from tests.e2e import test_packed_caches as packed_caches
+from tests.e2e.decoders import PACKED
 
 pytestmark = pytest.mark.gpu
 
@@ -22,7 +24,7 @@ if cuda().problem:
 
 @pytest.fixture(autouse=True)
 def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (bounds, reads, test_counts, test_run_time_control_flow):
+    for module in (bounds, reads, packed_caches, test_counts, test_run_time_control_flow):
         monkeypatch.setattr(module, "TARGET", architecture.name)
     monkeypatch.setattr(test_counts, "RUNS", (None, None))  # twice: launches one by one, and graphs
 
@@ -30,6 +32,11 @@ def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("make", [bounds.kept, bounds.compressed, bounds.unique, bounds.suppressed])
 def test_a_lesser_bound(make: Callable[..., object], tmp_path: Path) -> None:
     bounds.test_a_lesser_bound(make, tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("packed", PACKED)
+def test_packed_caches(packed: str, tmp_path: Path) -> None:
+    packed_caches.test_each_step_from_an_empty_past_on(packed, tmp_path)
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])
