@@ -1,4 +1,4 @@
-"""Bounds of numbers that kernels give, numbers for which the host waits, states that grow, packed caches: the emulator's models on a GPU."""
+"""Bounds of numbers that kernels give, numbers for which the host waits, growing states, packed caches: the emulator's models on a GPU."""
 
 from __future__ import annotations
 
