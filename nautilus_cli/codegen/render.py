@@ -13,7 +13,8 @@ from nautilus_cli import resources
 from nautilus_cli.codegen.names import identifier
 from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.rows import FunctorRows, StructRow, functor_rows, problem_row, schedule_row
-from nautilus_cli.kernels.base import KernelRequest
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.kernels.base import KernelRequest, Lenient
 from nautilus_cli.kernels.registry import family
 
 _PLACEHOLDER = "kernel_symbol_placeholder"
@@ -58,6 +59,8 @@ def render(request: KernelRequest) -> Rendered:
     """
     kind = family(request.family)
     scalars = Scalars(request.scalar_values)
+    given = dict(request.functors)
+    left_out = [name for name in kind.optional_functors if name not in given] if isinstance(kind, Lenient) else []
     context = StubContext(
         symbol=_PLACEHOLDER,
         headers=kind.headers,
@@ -65,7 +68,7 @@ def render(request: KernelRequest) -> Rendered:
         scalars=request.scalars,
         problem=problem_row(request.problem, request.index_bits, scalars),
         schedule=schedule_row(request.schedule),
-        functors=functor_rows(request.functors, scalars),
+        functors=functor_rows((*request.functors, *((name, Expression(())) for name in left_out)), scalars),
     )
     text = environment().get_template(kind.template).render({field.name: getattr(context, field.name) for field in fields(context)})
     symbol = f"{identifier(request.family)}_{sha256(text.encode()).hexdigest()[:16]}"

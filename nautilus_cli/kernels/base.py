@@ -80,6 +80,13 @@ class StubByName:
 
 
 @runtime_checkable
+class Lenient(Protocol):
+    """A family of whose functors a request may leave some out; they do nothing then."""
+
+    optional_functors: tuple[str, ...]
+
+
+@runtime_checkable
 class Mapped(Protocol):
     """A family whose kernels take tensor maps."""
 

@@ -39,6 +39,8 @@ class Problem:
         a_work: functions that are applied to an element of A wherever it is loaded; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
+        part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
+            neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
     """
 
     batch: int
@@ -55,11 +57,12 @@ class Problem:
     b_storage: DType = F16
     a_work: int = 0
     is_paired: bool = False
+    part_columns: int = 0
 
     @property
     def product(self) -> MmaProduct:
         """The problem as the main loop sees it."""
-        return MmaProduct(shape=product_of(self), element_bytes=self.multiply.bytes, terms=self.terms)
+        return MmaProduct(shape=product_of(self), element_bytes=self.multiply.bytes, terms=self.terms, part_columns=self.part_columns)
 
 
 class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):
@@ -79,4 +82,4 @@ class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):
         return (*reasons, *super().violations(problem, schedule, target))
 
 
-FAMILY = GemmMmaFamily(name="gemm_mma", rules=mma_product, problem_type=Problem, schedule_type=Schedule)
+FAMILY = GemmMmaFamily(name="gemm_mma", rules=mma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics",))

@@ -45,6 +45,8 @@ class Problem:
         a_work: functions that a computed A applies to an element; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
+        part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
+            neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
     """
 
     batch: int
@@ -63,6 +65,7 @@ class Problem:
     a_streams: int = 1
     a_work: int = 0
     is_paired: bool = False
+    part_columns: int = 0
 
     @property
     def product(self) -> WgmmaProduct:
@@ -79,6 +82,7 @@ class Problem:
             terms=self.terms,
             loaded_a=Loaded(bytes=self.a_storage.bytes, streams=self.a_streams, work=self.a_work) if self.computes_a else None,
             is_paired=self.is_paired,
+            part_columns=self.part_columns,
         )
 
 
@@ -109,7 +113,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         a, epilogue = functors["A"], functors["Epilogue"]
         assert isinstance(a, Expression)
         assert isinstance(epilogue, Expression)
-        is_boxed = not boxes.result_violations(epilogue)
+        is_boxed = not problem.part_columns and not boxes.result_violations(epilogue)
         return replace(
             problem,
             result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0,
@@ -162,4 +166,6 @@ def _is_streamed(step: Step) -> bool:
     )
 
 
-FAMILY = GemmWgmmaFamily(name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule)
+FAMILY = GemmWgmmaFamily(
+    name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics",)
+)

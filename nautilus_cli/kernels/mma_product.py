@@ -120,11 +120,13 @@ class MmaProduct:
         shape: extents and orientations; its `sum_bytes` are those of float.
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         terms: products of tensor cores for each product of two elements.
+        part_columns: neighbouring results of a row whose statistics are wanted, which the lanes of one warp have; 0 for none.
     """
 
     shape: Product
     element_bytes: int
     terms: int = 1
+    part_columns: int = 0
 
 
 def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
@@ -209,6 +211,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {shape.n}")
     elif shape.is_paired and s.vector_c < 2:
         reasons.append("the epilogue takes one sum at a time; two make a result")
+    if problem.part_columns and (shape.n % problem.part_columns or _finished_columns(s) % problem.part_columns):
+        reasons.append(f"{_finished_columns(s)} columns of a warp, and n = {shape.n}, are no whole parts of {problem.part_columns}")
     if smem_bytes(problem, s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
@@ -221,6 +225,14 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
     if not target.is_emulated and not target.has_async_copy:
         reasons.append(f"{target.name} has no asynchronous copies")
     return tuple(reasons)
+
+
+def _finished_columns(schedule: Schedule) -> int:
+    """Return how many neighbouring columns a warp finishes, as FinishShares of kernels/mma_product.cuh has it."""
+    s = schedule
+    rows, pairs = s.warp_m // MMA_M, s.warp_n // MMA_M
+    shares = max(1, min(s.slices_k * s.cluster_k, rows * (pairs // max(1, s.vector_c // 4))))
+    return max(1, pairs // (shares // min(rows, shares))) * MMA_M
 
 
 def _items(outer: int, schedule: Schedule, vector: int) -> int:
@@ -284,7 +296,8 @@ def choose(problem: MmaProduct, target: Target) -> Schedule:
     else:
         ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
     step = STEP_BYTES // problem.element_bytes
-    small = Schedule(tile_m=16, tile_n=16, tile_k=step, warp_m=16, warp_n=16, stages=2)  # legal everywhere
+    columns = max(MMA_M, problem.part_columns)
+    small = Schedule(tile_m=16, tile_n=columns, tile_k=step, warp_m=16, warp_n=columns, stages=2)  # legal everywhere
     return next(s for s in (*ranked, with_vectors(problem, small)) if not violations(problem, s, target))
 
 

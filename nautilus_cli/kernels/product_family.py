@@ -57,12 +57,14 @@ class ProductFamily(StubByName, Generic[Product, Schedule]):
         rules: of its main loop.
         problem_type: of its problems.
         schedule_type: of its schedules.
+        optional_functors: those that a request may leave out; they do nothing then.
     """
 
     name: str
     rules: Rules[Product, Schedule]
     problem_type: type[ProductProblem[Product]]
     schedule_type: type[Schedule]
+    optional_functors: tuple[str, ...] = ()
 
     def violations(self, problem: Any, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""

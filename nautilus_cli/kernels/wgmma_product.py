@@ -167,6 +167,7 @@ class WgmmaProduct:
         terms: products of tensor cores for each product of two elements.
         loaded_a: how threads load and compute A; None where bulk copies bring it.
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
+        part_columns: neighbouring results of a row whose statistics are wanted, which the lanes of one warp have; 0 for none.
     """
 
     batch: int
@@ -180,6 +181,7 @@ class WgmmaProduct:
     terms: int = 1
     loaded_a: Loaded | None = None
     is_paired: bool = False
+    part_columns: int = 0
 
     @property
     def sums(self) -> int:
@@ -276,6 +278,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
     elif problem.is_paired and s.vector_c < 2:
         reasons.append("the epilogue takes one sum at a time; two make a result")
+    if problem.part_columns and (problem.n % problem.part_columns or _finished_columns(s) % problem.part_columns):
+        reasons.append(f"{_finished_columns(s)} columns of a tile, and n = {problem.n}, are no whole parts of {problem.part_columns}")
     if not 2 <= s.stages <= _MOST_STAGES:
         reasons.append(f"{s.stages} stages; 2 to {_MOST_STAGES} are written")
     if s.stores_boxes and not problem.result_bytes:
@@ -336,10 +340,20 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
     if s.parts * s.rows * s.tile_n * _SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
         yield "the sums do not fit where the ring is"
-    together = 8 * max(1, s.vector_c // 2)  # columns that lanes exchange
-    shares = max(1, min(s.parts, s.tile_n // together))  # as kernels/wgmma_parts.cuh has it
+    together, shares = _shares(s)
     if s.tile_n % (shares * together):
         yield f"tile_n of {s.tile_n} is no whole shares of {together} columns for {shares} parts"
+
+
+def _shares(schedule: Schedule) -> tuple[int, int]:
+    """Return the columns that lanes exchange, and how many parts of the depth finish a tile, as kernels/wgmma_parts.cuh has it."""
+    together = 8 * max(1, schedule.vector_c // 2)
+    return together, max(1, min(schedule.parts, schedule.tile_n // together))
+
+
+def _finished_columns(schedule: Schedule) -> int:
+    """Return how many neighbouring columns a warp finishes."""
+    return schedule.tile_n // _shares(schedule)[1]
 
 
 def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:

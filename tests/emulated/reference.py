@@ -25,6 +25,7 @@ FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.where(x > 0, x, np.where(np.isnan(x), x, 0)),
     "where": np.where,
+    "cast_f32_f16": lambda x: x.astype(np.float32).astype(np.float16).astype(np.float64),
     "less": np.less,
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,

@@ -17,7 +17,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, gated, opened, worked_on
+from tests.emulated.cases.products import PART_COLUMNS, dense, gated, opened, summarised, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -113,6 +113,25 @@ def fused(schedule: Schedule, storage: DType) -> Case:
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
+def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
+    """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
+    batch, m, n, k = extents
+    operation = summarised(extents, result, shift=shift)
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        multiply=F16,
+        b_is_constant=True,
+        part_columns=PART_COLUMNS,
+    )
+    name = f"summarises-{result}-{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.tile_n}"
+    return product_case(name, problem, schedule, *operation)
+
+
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
     batch, m, n, k = extents
@@ -201,6 +220,9 @@ def computed_cases() -> list[Case]:
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["square"], F16), fused(SCHEDULES["sliced"], BF16), fused(SCHEDULES["halved"], F32)]
+    found.append(summarises(SCHEDULES["wide"], (2, 70, 160, 64)))
+    found.append(summarises(SCHEDULES["sliced"], (1, 70, 96, 128), result=F32, shift=64.0))
+    found.append(summarises(SCHEDULES["narrow"], (1, 21, 64, 200)))
     found.append(paired(SCHEDULES["square"], F16, (2, 37, 21, 40)))
     found.append(paired(SCHEDULES["wide"], BF16, (1, 70, 72, 64), has_residual=False))
     found.append(paired(SCHEDULES["sliced"], F16, (1, 64, 44, 128)))

@@ -17,7 +17,7 @@ from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
-from tests.emulated.cases.products import gated, opened, read, values
+from tests.emulated.cases.products import PART_COLUMNS, gated, opened, read, summarised, values
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -167,6 +167,25 @@ def sent(schedule: Schedule, storage: DType) -> Case:
     )
 
 
+def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
+    """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
+    batch, m, n, k = extents
+    operation = summarised(extents, result, shift=shift)
+    problem = Problem(
+        batch=batch,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=True,
+        b_k_last=True,
+        multiply=F16,
+        b_is_constant=True,
+        part_columns=PART_COLUMNS,
+    )
+    name = f"summarises-{result}-{'x'.join(map(str, extents))}-{schedule.tile_m}x{schedule.tile_n}"
+    return product_case(name, problem, schedule, *operation)
+
+
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True, terms: int = 1) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
     batch, m, n, k = extents
@@ -248,6 +267,9 @@ def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16)]
     found += [sent(SCHEDULES["boxes"], F16), sent(SCHEDULES["boxes-turns"], BF16)]
+    found.append(summarises(SCHEDULES["shared"], (2, 140, 160, 96)))
+    found.append(summarises(SCHEDULES["turns"], (1, 70, 96, 64), result=F32, shift=64.0))
+    found.append(summarises(SCHEDULES["slices"], (1, 70, 192, 200)))
     found.append(paired(SCHEDULES["shared"], F16, (2, 140, 77, 96)))
     found.append(paired(SCHEDULES["turns"], BF16, (1, 130, 72, 64)))
     found.append(paired(SCHEDULES["narrow"], F16, (1, 65, 13, 72)))

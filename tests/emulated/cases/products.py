@@ -12,7 +12,7 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
-from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.ir.types import F16, F32, DType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.numerics import derived
 from tests.emulated.building import Steps
@@ -144,6 +144,41 @@ def gated(extents: tuple[int, int, int, int], storage: DType, *, has_residual: b
     return tuple(buffers), a, b, steps.expression()
 
 
+def summarised(extents: tuple[int, int, int, int], result: DType, *, shift: float = 0.0) -> Operation:
+    """Return a product of f16 of (batch, m, n, k) extents to which a bias, a residual and SHIFT are added, and which is handed back as
+    it is stored, for statistics of its rows: those go to slots 5 and 6."""
+    batch, m, n, k = extents
+    shape = (batch, m, n)
+    random = np.random.default_rng(5)
+    steps = Steps()
+    biased = steps.apply("add", steps.parameter(0), steps.load(2, F16, from_strides(shape, (0, 0, 1))))
+    summed = steps.apply("add", steps.apply("add", biased, steps.load(3, F16, identity(shape))), steps.constant(shift))
+    rounded = summed if result == F32 else steps.apply("cast_f32_f16", summed)
+    steps.store(rounded, 4, result, identity(shape))
+    buffers = [
+        random.standard_normal(batch * m * k).astype(np.float16),
+        (random.standard_normal(batch * n * k) / np.sqrt(k)).astype(np.float16),
+        values(n, F16, 3),
+        values(batch * m * n, F16, 4),
+        output(batch * m * n, result.numpy),
+        *(output(batch * m * n // PART_COLUMNS, np.dtype(np.float32)) for _ in range(2)),
+    ]
+    a, b = read(0, F16, identity((batch, m, k))), read(1, F16, identity((batch, n, k)))
+    return tuple(buffers), a, b, steps.expression(rounded)
+
+
+PART_COLUMNS = 32
+"""Of the statistics of `summarised`."""
+
+
+def _statistics(shape: tuple[int, int, int]) -> Expression:
+    """Return the functor that stores means and squares of parts of SHAPE."""
+    steps = Steps()
+    for number in range(2):
+        steps.store(steps.parameter(number), 5 + number, F32, identity(shape))
+    return steps.expression()
+
+
 def product_case(
     name: str,
     family: str,
@@ -168,12 +203,25 @@ def product_case(
     right = right.swapaxes(1, 2) if problem.b_k_last else right
     expected: dict[int, np.ndarray] = {}
     sums = multiplied(left, right)
-    evaluate(epilogue, buffers, [sums[..., 0::2], sums[..., 1::2]] if problem.is_paired else [sums], expected)
+    results = evaluate(epilogue, buffers, [sums[..., 0::2], sums[..., 1::2]] if problem.is_paired else [sums], expected)
     stores = {store.slot: store.storage for store in epilogue.stores}
     tolerances = {
         slot: derived(array, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot])
         for slot, array in expected.items()
     }
-    functors = (("A", a), ("B", b), ("Epilogue", epilogue))
+    functors: tuple[tuple[str, Expression], ...] = (("A", a), ("B", b), ("Epilogue", epilogue))
+    for whole in results:
+        parts = whole.reshape(*whole.shape[:2], -1, problem.part_columns)
+        mean = parts.mean(-1)
+        squares = ((parts - mean[..., None]) ** 2).sum(-1)
+        functor = _statistics(mean.shape)
+        evaluate(functor, buffers, [mean, squares], expected)
+        functors = (*functors, ("Statistics", functor))
+        storage = stores[4]
+        sizes = (float(np.abs(whole).max()), float(squares.max()))
+        tolerances |= {
+            5 + number: derived(expected[5 + number], terms=problem.part_columns, storage=storage, scale=size)
+            for number, size in enumerate(sizes)
+        }
     request = KernelRequest(family=family, problem=problem, schedule=schedule, functors=functors, pointers=len(buffers))
     return Case(name=name, request=request, buffers=buffers, expected=expected, tolerances=tolerances)

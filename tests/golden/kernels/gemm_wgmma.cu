@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_e1a134f95d3d1384_ {
+namespace gemm_wgmma_46c032019003dc07_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -15,6 +15,7 @@ struct Problem {
   using ResultBytes = Static<0>;
   using AStreams = Static<1>;
   using AWork = Static<0>;
+  using PartColumns = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
@@ -153,16 +154,43 @@ struct Epilogue {
   }
 };
 
+struct Statistics {
+  static constexpr int kLoads = 0;
+  template <int kWidth>
+  struct Inputs {
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
 
 using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
 using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
 constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
-}  // namespace gemm_wgmma_e1a134f95d3d1384_
+}  // namespace gemm_wgmma_46c032019003dc07_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_e1a134f95d3d1384_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_e1a134f95d3d1384_::kThreads, gemm_wgmma_e1a134f95d3d1384_::Schedule::kResidents)
-gemm_wgmma_e1a134f95d3d1384(const NAUTILUS_GRID_CONSTANT gemm_wgmma_e1a134f95d3d1384_::Arguments arguments) {
-  using namespace gemm_wgmma_e1a134f95d3d1384_;
-  nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue>(arguments);
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_46c032019003dc07_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_46c032019003dc07_::kThreads, gemm_wgmma_46c032019003dc07_::Schedule::kResidents)
+gemm_wgmma_46c032019003dc07(const NAUTILUS_GRID_CONSTANT gemm_wgmma_46c032019003dc07_::Arguments arguments) {
+  using namespace gemm_wgmma_46c032019003dc07_;
+  nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_e1a134f95d3d1384)
+NAUTILUS_EXPORT(gemm_wgmma_46c032019003dc07)

@@ -7,8 +7,14 @@
 namespace nautilus::kernels {
 
 // Results of one batch: EPILOGUE at (batch, m, n) of its result, of which each has one sum, or a pair of N.
-template <class EpilogueType, class Index, class M, class N, bool kIsPaired>
+//
+// With kPartColumns, what EPILOGUE returns is the result, of which STATISTICS at (batch, m, part) is handed the mean and the sum of squared
+// deviations of every so many columns.
+template <class EpilogueType, class Index, class M, class N, bool kIsPaired, class StatisticsType = void, int kPartColumnsN = 0>
 struct MatrixSink {
+  using Statistics = StatisticsType;
+  static constexpr int kPartColumns = kPartColumnsN;
+  static_assert(kPartColumns == 0 || !kIsPaired, "a part has as many sums as results");
   using Epilogue = typename Conditional<kIsPaired, PairEpilogue<EpilogueType>, EpilogueType>::Type;
   static constexpr int kSums = kIsPaired ? 2 : 1;  // of a result
   struct Row {

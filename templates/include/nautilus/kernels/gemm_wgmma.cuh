@@ -8,12 +8,13 @@ namespace nautilus::kernels {
 
 // The functors of `gemm`; B, and A but with Problem::kComputesA, only load elements of Problem::Multiply, which the first tensor maps of the
 // arguments bring.
-template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class A>
+template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class A>
 NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   using Index = typename Problem::Index;
   using M = typename Problem::M;
   using N = typename Problem::N;
   using T = typename Problem::Multiply;
+  using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue)>;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   using SourceA = MatrixSource<FunctorA, Index, M, typename Problem::K, Problem::kAKLast>;
   constexpr int kTerms = static_cast<int>(Problem::Terms::kValue), kStreams = static_cast<int>(Problem::AStreams::kValue);
@@ -24,7 +25,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
   wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant, OperandA, OperandB>(
       arguments, TileWalk<Schedule>(static_cast<int>(Problem::Batch::get(arguments)), m, n), static_cast<int>(Problem::K::get(arguments)),
-      [](int batch) { return SourceA{batch}; }, [](int batch) { return MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired>{batch}; });
+      [](int batch) { return SourceA{batch}; }, [](int batch) { return Sink{batch}; });
 }
 
 }  // namespace nautilus::kernels

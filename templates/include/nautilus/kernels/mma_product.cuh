@@ -13,6 +13,7 @@
 #include <nautilus/device/device.cuh>
 #include <nautilus/kernels/mma_tile.cuh>
 #include <nautilus/kernels/product.cuh>
+#include <nautilus/kernels/row_statistics.cuh>
 #include <nautilus/memory/access.cuh>
 
 namespace nautilus::kernels {
@@ -151,6 +152,7 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
         if (row.is_inside && sink.has_column(arguments, place(v)))
           inputs[v] = Epilogue::template load<kVector>(arguments, sink.at(row, place(v)));
       }
+      float kept[(Sink::kPartColumns > 0) ? 4 * kPairs : 1] = {};  // for the row's statistics
       NAUTILUS_UNROLL
       for (int v = 0; v < kVectors; ++v) {
         if (!row.is_inside || !sink.has_column(arguments, place(v))) continue;
@@ -160,7 +162,14 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
           const int held = v * kVector + e;
           values[e] = sums[i][held / 2][2 * half + held % 2];
         }
-        Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values);
+        const auto results = Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values);
+        if constexpr (Sink::kPartColumns > 0) {
+          NAUTILUS_UNROLL
+          for (int e = 0; e < kVector; ++e) kept[v * kVector + e] = results[e];
+        }
+      }
+      if constexpr (Sink::kPartColumns > 0) {
+        finish_parts_of_row<16 * kPairs>(arguments, sink, row, tile.n * Schedule::kTileN + first_column, kept);
       }
     }
   }

@@ -6,6 +6,7 @@
 #include <nautilus/core/vector.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/kernels/mma_product.cuh>
+#include <nautilus/kernels/row_statistics.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
 
 namespace nautilus::kernels {
@@ -40,6 +41,7 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
       }
     }
   };
+  float kept[2][Sink::kPartColumns > 0 ? kColumns / 4 : 1] = {};  // of each row, for its statistics
   load(0);
   NAUTILUS_UNROLL
   for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -62,9 +64,18 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
           const int held = v * kVector + e;
           values[e] = part[held / 2][2 * half + held % 2];
         }
-        Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
+        const auto results =
+            Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
+        if constexpr (Sink::kPartColumns > 0) {
+          NAUTILUS_UNROLL
+          for (int e = 0; e < kVector; ++e) kept[half][chunk * kTogether + v * kVector + e] = results[e];
+        }
       }
     }
+  }
+  if constexpr (Sink::kPartColumns > 0) {
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) finish_parts_of_row<kColumns>(arguments, sink, rows[half], first_column, kept[half]);
   }
 }
 
