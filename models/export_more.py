@@ -3,15 +3,16 @@
 Needs torch, transformers, timm, diffusers and onnxscript, which tests and CI do not: the graphs are committed without their weights. Those
 in models/exports were written with torch 2.14.1, transformers 5.24.0, timm 1.0.31, diffusers 0.42.1 and onnxscript 0.7.2.
 
-Usage: python -m models.export_more [NAME ...]     writes models/exports/NAME/EXPORTER.fp32.onnx.xz; all networks without a name
+Usage: python -m models.export_more [NAME ...]     writes models/exports/NAME/[open.]EXPORTER.fp32.onnx.xz; all networks without a name
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ class Network:
         make: builds it.
         licence: of that class, as an SPDX identifier.
         exporters: how it is exported, as OPSETS has it.
+        dims: dimensions of the input that are open, by number; none where the graph has fixed sizes.
+        open: ranges of them that one library is tried with, as the catalogue has them.
     """
 
     title: str
@@ -61,6 +64,8 @@ class Network:
     make: Callable[[], Made]
     licence: str = "Apache-2.0"
     exporters: tuple[str, ...] = BOTH
+    dims: Mapping[int, str] = field(default_factory=dict)
+    open: tuple[int | str, ...] = ()
 
 
 class _Called(nn.Module):
@@ -83,8 +88,8 @@ def _text(tokens: int = 24, batch: int = 1) -> dict[str, Tensor]:
     return {"ids": _ids(tokens, batch), "mask": torch.ones(batch, tokens, dtype=torch.int64)}
 
 
-def _pixels(height: int, width: int | None = None) -> dict[str, Tensor]:
-    return {"pixels": torch.randn(1, 3, height, width or height)}
+def _pixels(height: int, width: int | None = None, batch: int = 1) -> dict[str, Tensor]:
+    return {"pixels": torch.randn(batch, 3, height, width or height)}
 
 
 def _hidden(module: nn.Module, ids: Tensor, mask: Tensor) -> Tensor:
@@ -250,14 +255,25 @@ def _unet() -> Made:
     return module, lambda m, sample, step, text: m(sample, step, encoder_hidden_states=text).sample, inputs
 
 
-def _timm(name: str, size: int, **options: Any) -> Callable[[], Made]:
+def _timm(name: str, size: int, batch: int = 1, **options: Any) -> Callable[[], Made]:
     def make() -> Made:
         import timm
 
-        return timm.create_model(name, pretrained=False, num_classes=16, **options), lambda m, x: m(x), _pixels(size)
+        return timm.create_model(name, pretrained=False, num_classes=16, **options), lambda m, x: m(x), _pixels(size, batch=batch)
 
     return make
 
+
+def _vit() -> Made:
+    from transformers import ViTConfig, ViTForImageClassification
+
+    shape = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 96}
+    module = ViTForImageClassification(ViTConfig(image_size=64, num_labels=10, initializer_range=0.1, **shape))
+    return module, lambda m, x: m(pixel_values=x, interpolate_pos_encoding=True).logits, _pixels(96, 128, batch=2)
+
+
+IMAGES = {0: "batch", 2: "height", 3: "width"}
+SIZES = ("1..3", 3, "32..112", "32..112")
 
 SWIN = {"img_size": 64, "embed_dim": 16, "depths": (1, 1, 2, 1), "num_heads": (1, 2, 4, 8), "window_size": (2, 2)}
 
@@ -335,6 +351,23 @@ NETWORKS: Mapping[str, Network] = {
     "mobilevit": Network(
         title="MobileViT XXS", task="an image to the logits of 16 classes", source="timm mobilevit_xxs", make=_timm("mobilevit_xxs", 64)
     ),
+    "vit_sizes": Network(
+        title="ViT for images of any size",
+        task="images to the logits of 10 classes; the table of positions is resized to the patches",
+        source="transformers.ViTForImageClassification",
+        make=_vit,
+        dims=IMAGES,
+        open=SIZES,
+    ),
+    "vit_sizes_timm": Network(
+        title="ViT for images of any size, as timm writes it",
+        task="images to the logits of 16 classes; the table of positions is resized to the patches, with antialiasing",
+        source="timm vit_tiny_patch16_224, dynamic_img_size",
+        make=_timm("vit_tiny_patch16_224", 96, batch=2, depth=2, embed_dim=48, img_size=64, dynamic_img_size=True),
+        exporters=("dynamo",),  # the other one cannot write the resampling
+        dims=IMAGES,
+        open=SIZES,
+    ),
     "swin_v2": Network(
         title="Swin V2, as timm writes it",
         task="an image to the logits of 16 classes",
@@ -356,11 +389,16 @@ def export(network: Network, exporter: str, path: Path) -> None:
     torch.manual_seed(0)
     module, call, inputs = network.make()
     called = liven(_Called(module, call).eval(), tuple(inputs.values()))
+    names = list(inputs)
     with torch.inference_mode():
         options: dict[str, Any] = {"dynamo": False}
+        if network.dims:
+            options["dynamic_axes"] = {name: dict(network.dims) for name in names}
         if exporter.startswith("dynamo"):
             options = {"dynamo": True, "external_data": False, "verbose": False, "optimize": True}
-        torch.onnx.export(called, tuple(inputs.values()), path, opset_version=OPSETS[exporter], input_names=list(inputs), **options)
+            if network.dims:
+                options["dynamic_shapes"] = {"inputs": tuple(dict(network.dims) for _ in names)}
+        torch.onnx.export(called, tuple(inputs.values()), path, opset_version=OPSETS[exporter], input_names=names, **options)
 
 
 def main(names: list[str]) -> int:
@@ -374,12 +412,16 @@ def main(names: list[str]) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         network = NETWORKS[name]
         text = description(title=network.title, task=network.task, source=network.source, licence=network.licence)
+        if network.open:
+            (tensor,) = network.make()[2]
+            text += f"\n# Ranges that one library is tried with.\n[open]\n{tensor} = {json.dumps(list(network.open))}\n"
         (folder / "model.toml").write_text(text, encoding="utf-8")
         for exporter in network.exporters:
             with tempfile.TemporaryDirectory() as scratch:
                 whole = Path(scratch) / "model.onnx"
                 export(network, exporter, whole)
-                stripped = weightless.strip(whole, folder / f"{exporter}.fp32.onnx.xz", keep_elements=KEEP_ELEMENTS)
+                target = folder / f"{'open.' if network.dims else ''}{exporter}.fp32.onnx.xz"
+                stripped = weightless.strip(whole, target, keep_elements=KEEP_ELEMENTS)
                 print(f"{name} {exporter}: {stripped}", flush=True)
     return 0
 

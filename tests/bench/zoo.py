@@ -81,7 +81,7 @@ def light() -> Iterator[Case]:
 def exports() -> Iterator[Case]:
     """Yield the further exports: real structures of small widths."""
     for name, model in catalogue.catalogue(EXPORTS).items():
-        for graph in model.graphs:
+        for graph in (graph for graph in model.graphs if graph.batch):
             yield Case(name=f"{name}.{graph.exporter}", source=graph.path, model=model)
 
 

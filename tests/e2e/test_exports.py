@@ -17,9 +17,9 @@ from models.catalogue import Model, PackedGraph, catalogue
 from models.exports import FOLDER
 from nautilus_cli import driver
 
-EXPORTS = [
-    pytest.param(model, graph, id=f"{model.name}/{graph.exporter}") for model in catalogue(FOLDER).values() for graph in model.graphs
-]
+ALL = [pytest.param(model, graph, id=f"{model.name}/{graph.exporter}") for model in catalogue(FOLDER).values() for graph in model.graphs]
+EXPORTS = [export for export in ALL if export.values[1].batch]
+"""Those of fixed sizes: test_open_exports.py has the others."""
 
 THIRDS = 3
 
@@ -60,7 +60,7 @@ def test_it_will_compile(model: Model, graph: PackedGraph, tmp_path: Path) -> No
 
 
 def test_there_are_twenty_and_more() -> None:
-    exporters = [graph.exporter for model in catalogue(FOLDER).values() for graph in model.graphs]
+    exporters = [export.values[1].exporter for export in EXPORTS]
     assert exporters.count("dynamo") == exporters.count("torchscript") >= 10
     assert exporters.count("jax2onnx") == exporters.count("tf2onnx") == 2
     assert sum(path.stat().st_size for path in FOLDER.rglob("*")) < 1_000_000
@@ -68,7 +68,7 @@ def test_there_are_twenty_and_more() -> None:
     assert len(EXPORTS) / 4 < len(compiled) < len(EXPORTS) / 2
 
 
-@pytest.mark.parametrize(("model", "graph"), EXPORTS)
+@pytest.mark.parametrize(("model", "graph"), ALL)
 def test_committed_graphs_are_whole(model: Model, graph: PackedGraph) -> None:
     """Every graph reads, is valid, and of the opset that its exporter was asked for."""
     proto = weightless.read(graph.path)
