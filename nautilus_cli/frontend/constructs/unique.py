@@ -1,7 +1,8 @@
 """Unique: the different elements, or slices, of a tensor, whose number a kernel counts where the tensor is not known at compile time.
 
 Each slice is held against all others: where it occurs first, how often, and before how many different ones it comes. That is squared
-work, in kernels that store a number a slice and nothing in between, and needs no sorting.
+work, in kernels that store a number a slice and nothing in between, and needs no sorting. Where there may be many, they are sorted, which
+a loop does, and each is held against the one before it.
 """
 
 from __future__ import annotations
@@ -11,16 +12,20 @@ from dataclasses import dataclass
 from math import prod
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
+from nautilus_cli.frontend.constructs.sorting import can_sort, sorted_order
 from nautilus_cli.frontend.entities import Entity
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F32, I32, I64, U32, U64
 from nautilus_cli.ops.arg_key import ORDERED_BITS
 from nautilus_cli.ops.builder import GraphBuilder
-from nautilus_cli.ops.numbers import number, progression
+from nautilus_cli.ops.numbers import Arithmetic, number, progression
 from nautilus_cli.ops.reduce import ReduceAttrs
 from nautilus_cli.ops.wide import cast, reshape
+
+MOST_COMPARED = 8192
+"""Slices up to which each is held against all others: sorting takes a launch or two for each bit."""
 
 
 def _build(call: Occurrence) -> Sequence[Entity | None]:
@@ -38,7 +43,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     if axis is not None and not -rank <= axis < rank:
         raise call.error(f"axis is {axis}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
     axis = None if axis is None else axis % rank
-    found = _compared(builder, _slices(builder, x, axis))
+    found = _told(call, _slices(builder, x, axis))
     numbers, order = found.numbered(builder, call.size_name(0), is_sorted=bool(is_sorted))
     data = reshape(builder, x, (x.type.elements,)) if axis is None else x
     results: list[Value] = [
@@ -65,20 +70,22 @@ def _slices(builder: GraphBuilder, x: Value, axis: int | None) -> Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Compared:
-    """What is known of each slice once it was held against all others.
+class _Told:
+    """What is known of each slice.
 
     Attributes:
         first: where it occurs first.
         is_first: whether that is here.
         counts: how often it occurs.
-        is_before: [slice, other]: whether the other is less.
+        is_before: [slice, other]: whether the other is less; None where slices were sorted.
+        rank: how many different ones are less; None where it was held against all others.
     """
 
     first: Value
     is_first: Value
     counts: Value
-    is_before: Value
+    is_before: Value | None = None
+    rank: Value | None = None
 
     def numbered(self, builder: GraphBuilder, name: str, *, is_sorted: bool) -> tuple[Value, Value]:
         """Return the number of each slice among the different ones, and where each of the different ones is first.
@@ -87,12 +94,7 @@ class _Compared:
         """
         (count,) = self.first.type.static
         places = progression(builder, count)
-        if is_sorted:
-            is_before = self.is_before
-        else:
-            is_before = builder.node("Less", [reshape(builder, places, (1, count)), reshape(builder, self.first, (count, 1))])
-        others = builder.node("And", [is_before, reshape(builder, self.is_first, (1, count))])
-        numbers = _reduced(builder, "ReduceSum", cast(builder, others, I64), 1)
+        numbers = self._numbers(builder, places, is_sorted=is_sorted)
         total, bound = _reduced(builder, "ReduceSum", cast(builder, self.is_first, I64), 0), ceiling(count)
         if builder.bounds.is_cut(builder, name, bound):
             size = builder.bounds.kept(builder, name, bound, total)
@@ -103,8 +105,51 @@ class _Compared:
         ordered = builder.node("ScatterElements", [room, targets, places])
         return numbers, builder.node("Slice", [ordered, builder.sizes([0]), builder.sizes([size])])
 
+    def _numbers(self, builder: GraphBuilder, places: Value, *, is_sorted: bool) -> Value:
+        """Return the number of each slice among the different ones."""
+        (count,) = self.first.type.static
+        if self.rank is not None and is_sorted:
+            return self.rank
+        if self.rank is not None:
+            before = builder.node("CumSum", [cast(builder, self.is_first, I64), number(builder, 0, I64)], exclusive=1)
+            return builder.node("Gather", [before, self.first])
+        is_before = self.is_before
+        if not is_sorted or is_before is None:
+            is_before = builder.node("Less", [reshape(builder, places, (1, count)), reshape(builder, self.first, (count, 1))])
+        others = builder.node("And", [is_before, reshape(builder, self.is_first, (1, count))])
+        return _reduced(builder, "ReduceSum", cast(builder, others, I64), 1)
 
-def _compared(builder: GraphBuilder, keys: Value) -> _Compared:
+
+def _told(call: Occurrence, keys: Value) -> _Told:
+    """Return what is known of slices by their keys."""
+    count, length = keys.type.static
+    is_many = upper(count) > MOST_COMPARED and isinstance(length, int) and can_sort(length, keys.type.dtype.bits)
+    return _sorted(call, keys) if is_many else _compared(call.builder, keys)
+
+
+def _sorted(call: Occurrence, keys: Value) -> _Told:
+    """Sort, and hold each slice against the one before it."""
+    builder, order = call.builder, sorted_order(call, keys)
+    i64 = Arithmetic(builder, I64)
+    count, _ = keys.type.static
+    places, size = progression(builder, count), number(builder, count, I64)
+    before = builder.node("Gather", [order, builder.node("Max", [i64.subtract(places, 1), i64.value(0)])])
+    own, other = (builder.node("Gather", [keys, numbers]) for numbers in (order, before))
+    differs = _reduced(builder, "ReduceSum", cast(builder, builder.node("Not", [builder.node("Equal", [own, other])]), I64), 1)
+    begins = builder.node("Or", [builder.node("Equal", [places, i64.value(0)]), builder.node("Greater", [differs, i64.value(0)])])
+    rank = i64.subtract(builder.node("CumSum", [cast(builder, begins, I64), i64.value(0)]), 1)
+    # Where each of the different ones begins in the order, and behind the last one how many slices there are; then places for all others.
+    room = builder.node("Expand", [size, builder.sizes([2 * count + 1])])
+    targets = i64.where(begins, rank, i64.add(i64.add(places, 1), size))
+    begun = builder.node("ScatterElements", [room, targets, places])
+    begin, end = builder.node("Gather", [begun, rank]), builder.node("Gather", [begun, i64.add(rank, 1)])
+    found = (builder.node("Gather", [order, begin]), i64.subtract(end, begin), rank)
+    first, counts, ranks = (builder.node("ScatterElements", [order, order, value]) for value in found)
+    return _Told(first=first, is_first=builder.node("Equal", [first, places]), counts=counts, rank=ranks)
+
+
+def _compared(builder: GraphBuilder, keys: Value) -> _Told:
+    """Hold each slice against all others."""
     count, length = keys.type.static
     own, other = reshape(builder, keys, (count, 1, length)), reshape(builder, keys, (1, count, length))
     if same(length, 1):
@@ -124,7 +169,7 @@ def _compared(builder: GraphBuilder, keys: Value) -> _Compared:
     places = progression(builder, count)
     candidates = builder.node("Where", [is_equal, reshape(builder, places, (1, count)), number(builder, count, I64)])
     first = _reduced(builder, "ReduceMin", candidates, 1)
-    return _Compared(
+    return _Told(
         first=first,
         is_first=builder.node("Equal", [first, places]),
         counts=_reduced(builder, "ReduceSum", cast(builder, is_equal, I64), 1),

@@ -59,7 +59,7 @@ struct ScatterKernel {
     const int group = thread / kGroupThreads;
     const int lane = thread % kGroupThreads;
     const Index all_rows = static_cast<Index>(Problem::Rows::get(arguments));
-    const Index parts = (all_rows + (kRows - 1)) / kRows;
+    const Index parts = all_rows > 0 ? (all_rows + (kRows - 1)) / kRows : Index{1};  // of no rows, too, there is a block
     const Index block = static_cast<Index>(device::block_index().x);
     const Index part = block % parts;
     first_row = part * kRows;
