@@ -27,7 +27,7 @@ from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Lau
 from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Read, Refuse, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
-PAYLOAD_VERSION = 9
+PAYLOAD_VERSION = 10
 MAGIC = b"NAUTILUS"
 TRAILER = b"NAUTEND\0"
 
@@ -48,7 +48,7 @@ _CUBIN, _EMULATED = 0, 1
 OPEN = -1
 """In place of a dimension that is known only when the model runs."""
 
-WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5, "slot": 6}
+WORD_KINDS = {"input": 0, "output": 1, "arena": 2, "weights": 3, "status": 4, "integer": 5, "slot": 6, "host": 7}
 
 MAP_ELEMENTS = {"f16": 6, "bf16": 9, "f32": 7, "tf32": 11}
 """CUtensorMapDataType. Source of these: templates/host/driver.h."""

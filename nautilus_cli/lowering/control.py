@@ -62,6 +62,7 @@ class Walk:
         slots: addresses that move, so far.
         graphs: those met so far.
         read: names of the numbers that the host reads, in the order in which it does.
+        waits: values that the host reads to decide a step.
         spans: first and last launch during which a value must lie in memory, beside those that read and write it.
     """
 
@@ -74,6 +75,7 @@ class Walk:
         self._steps: list[Unplaced] = []
         self._has_control = False
         self.read: list[str] = []
+        self.waits: list[Value] = []
         self._inserted: list[tuple[int, bool]] = []
 
     def groups(self, fused: FusedGraph) -> Iterator[Group]:
@@ -174,6 +176,7 @@ class Walk:
             self._places.update(zip((value for _, value in body.graph.outputs), results, strict=True))
             branches.append((yield from self._through(body, depth)))
         self._hold([*node.operands(), *results], begin)
+        self.waits += [] if condition is None else [condition]
         name = ", ".join(node.origin)
 
         def choice(word: WordOf) -> Step:
@@ -228,6 +231,7 @@ class Walk:
                 behind.append(_copy(slot, piece, piece))
         steps = yield from self._through(body, depth)
         self._hold([*node.operands(), *results, *spare, *kept, *(() if condition is None else (condition,))], begin)
+        self.waits += [value for value in (trips, start, condition) if value is not None]
         name = ", ".join(node.origin)
 
         def repeat(word: WordOf) -> Step:

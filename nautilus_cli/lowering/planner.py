@@ -127,8 +127,9 @@ def plan_each(
     )
     lowered = _with_sizes(lowered, table)
     walk.insert([(step.behind, step.is_late) for step in table.steps])
-    buffers, arena_bytes = _buffers(fused, lowered, walk, table)
-    places = _Places(fused, buffers, weights, walk, table)
+    waits = _waits(fused, lowered, walk, table)
+    buffers, arena_bytes = _buffers(fused, lowered, walk, table, waits)
+    places = _Places(fused, buffers, weights, walk, table, waits)
     steps = walk.steps(places.word)
     words = tuple((*map(places.word, one.referents, one.begins), *map(places.size_word, one.lowered.scalars)) for one in lowered)
     inputs, outputs = ports(fused.graph)
@@ -376,9 +377,23 @@ class WeightPool:
         return self._offsets[id(weight)]
 
 
-def _buffers(fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, table: CountTable) -> tuple[dict[Value, Buffer], int]:
-    """Place every stored value that is neither an input nor an output in the arena, behind the numbers of TABLE."""
+HOST_WORD_BYTES = 16
+"""Of a value in the host's memory: what kernels rely on in every pointer."""
+
+
+def _waits(fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, table: CountTable) -> dict[Value, int]:
+    """Return what kernels write for the host to decide a step by, with its place in the host's memory: so nothing is copied for it."""
     outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
+    stored = {value for one in lowered for value in one.group.outputs}
+    found = [value for value in dict.fromkeys(walk.waits) if value in stored and value not in outside and not table.holds(value)]
+    return {value: number * HOST_WORD_BYTES for number, value in enumerate(v for v in found if walk.place(v) is v)}
+
+
+def _buffers(
+    fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, table: CountTable, waits: Mapping[Value, int]
+) -> tuple[dict[Value, Buffer], int]:
+    """Place every stored value that is neither an input nor an output, nor for the host, in the arena, behind the numbers of TABLE."""
+    outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values() | waits.keys()
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for number, one in enumerate(lowered):
@@ -411,6 +426,7 @@ class _Places:
     weights: WeightPool
     walk: Walk
     table: CountTable
+    waits: Mapping[Value, int]
 
     def size_word(self, size: int) -> Word:
         """Return the argument word of a size, or where the kernel finds it."""
@@ -430,6 +446,8 @@ class _Places:
             return Word(kind="weights", value=self.weights.offset(referent) + begin)
         if self.table.holds(referent):
             return Word(kind="arena", value=self.table.offset(referent) + begin)
+        if referent in self.waits:
+            return Word(kind="host", value=self.waits[referent] + begin)
         for kind, found in (("output", self.fused.graph.outputs), ("input", self.fused.graph.inputs)):
             for index, (_, value) in enumerate(found):
                 if value is referent:

@@ -11,7 +11,7 @@ class Word:
     """One 64-bit word: of a kernel's argument block, or that a step names.
 
     Attributes:
-        kind: `input`, `output`, `arena`, `weights`, `status`, `integer` or `slot`.
+        kind: `input`, `output`, `arena`, `weights`, `status`, `integer`, `slot`, or `host`: memory of the host that kernels write to.
         index: which input, output or slot.
         value: byte offset in the space, or the integer.
     """

@@ -150,6 +150,8 @@ unsigned long long context_word(const nautilus_context *context, size_t index) {
     return model->weights + value;
   case WORD_STATUS:
     return context->flag_device;
+  case WORD_HOST:
+    return context->read_device + value;
   case WORD_SLOT:
     return context->slots[word->index] + value;
   default:
@@ -264,6 +266,8 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     TRY(allocate_staging(context, context->staging_bytes, &context->staging_block));
     place_staging(context);
   }
+  if (program_exists(context->model))
+    TRY(program_allocate(context));
   bind_staging(context);
   TRY(fill_arguments(context));
   int is_open = shapes_are_open(context->model), has_steps = program_exists(context->model);

@@ -45,7 +45,8 @@ struct nautilus_context {
   uint64_t clock;
 
   cu_pointer *slots;        /* where the plan has steps: addresses that move while it runs */
-  volatile int64_t *read;   /* then, host memory: where what decides a step is copied to */
+  volatile int64_t *read;   /* then, host memory: where what decides a step is copied to, and behind it, where kernels write it */
+  cu_pointer read_device;   /* where they do */
 
   cu_event done;         /* where runs are not all of one graph: the end of the last one */
   cu_stream last_stream; /* where that run was enqueued */

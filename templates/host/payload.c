@@ -227,7 +227,7 @@ static int is_word(const struct payload *payload, const struct payload_variant *
                    : word->kind == WORD_OUTPUT ? payload->header->output_count
                    : word->kind == WORD_SLOT   ? variant->slot_count
                                                : UINT32_MAX;
-  return word->kind < WORD_KINDS && word->index < known;
+  return word->kind < WORD_KINDS && word->index < known && (word->kind != WORD_HOST || word->value <= PAYLOAD_HOST_BYTES - sizeof(uint64_t));
 }
 
 static int is_word_or_none(const struct payload *payload, const struct payload_variant *variant, uint32_t index) {

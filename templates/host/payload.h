@@ -12,7 +12,7 @@
 
 #include <nautilus/abi.h>
 
-#define PAYLOAD_VERSION 9
+#define PAYLOAD_VERSION 10
 #define PAYLOAD_TABLES 16
 #define PAYLOAD_MAP_RANK 5
 
@@ -113,7 +113,7 @@ struct payload_launch {
   uint32_t condition; /* of an alternative: row of the sizes */
 };
 
-enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_SLOT, WORD_KINDS };
+enum payload_word_kind { WORD_INPUT, WORD_OUTPUT, WORD_ARENA, WORD_WEIGHTS, WORD_STATUS, WORD_INTEGER, WORD_SLOT, WORD_HOST, WORD_KINDS };
 
 struct payload_word {
   uint32_t kind;  /* enum payload_word_kind */
@@ -173,6 +173,9 @@ enum payload_step_kind { STEP_LAUNCHES, STEP_COPY, STEP_REFUSE, STEP_READ, STEP_
 
 /* Steps within steps, at most. */
 #define PAYLOAD_DEPTH 32
+
+/* Bytes of the host's memory that kernels write what decides steps to, at most. */
+#define PAYLOAD_HOST_BYTES (1 << 20)
 
 /* Part of a run. Its words are of the table of words, and of no launch. */
 struct payload_step {

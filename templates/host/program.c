@@ -46,12 +46,28 @@ static nautilus_status build_segments(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
-nautilus_status program_create(nautilus_context *context) {
-  void *read = NULL;
+/* Room for a value that is copied, ahead of those that kernels write. */
+enum { READ_BYTES = 16 };
+
+nautilus_status program_allocate(nautilus_context *context) {
+  const struct payload *payload = &context->model->payload;
+  const struct driver *driver = &context->model->place.driver;
   unsigned int flags = CU_HOST_ALLOC_PORTABLE | CU_HOST_ALLOC_DEVICE_MAP;
-  TRY_DRIVER(&context->model->place.driver, cuMemHostAlloc(&read, sizeof *context->read, flags),
-             "allocating memory for what decides a branch");
+  size_t bytes = READ_BYTES;
+  void *read = NULL;
+  for (size_t i = 0; i < payload->word_count; i++) {
+    size_t end = READ_BYTES + (size_t)payload->words[i].value + sizeof *context->read;
+    if (payload->words[i].kind == WORD_HOST && payload->words[i].value < PAYLOAD_HOST_BYTES && end > bytes)
+      bytes = end;
+  }
+  TRY_DRIVER(driver, cuMemHostAlloc(&read, bytes, flags), "allocating memory for what decides a branch");
   context->read = read;
+  TRY_DRIVER(driver, cuMemHostGetDevicePointer(&context->read_device, read, 0), "mapping memory for what decides a branch");
+  context->read_device += READ_BYTES;
+  return NAUTILUS_OK;
+}
+
+nautilus_status program_create(nautilus_context *context) {
   if (context->launch_mode != NAUTILUS_LAUNCH_GRAPH)
     return NAUTILUS_OK;
   TRY(buckets_create(context));
@@ -61,6 +77,12 @@ nautilus_status program_create(nautilus_context *context) {
 /* Waits for what the stream computes, and reads a value of it. */
 static nautilus_status read_back(nautilus_context *context, cu_stream stream, uint32_t word, size_t bytes, int64_t *value) {
   const struct driver *driver = &context->model->place.driver;
+  if (context->model->payload.words[word].kind == WORD_HOST) {
+    TRY_DRIVER(driver, cuStreamSynchronize(stream), "waiting for what decides a branch");
+    const volatile int64_t *written = context->read + (READ_BYTES + context->shapes.word_values[word]) / sizeof *context->read;
+    *value = bytes == 1 ? *(const volatile uint8_t *)written : *written;
+    return context_take_flag(context);
+  }
   *context->read = 0;
   TRY_DRIVER(driver, cuMemcpyDtoHAsync((void *)(uintptr_t)context->read, context_word(context, word), bytes, stream),
              "reading what decides a branch");

@@ -7,7 +7,10 @@
 /* Whether the plan has steps. */
 int program_exists(const nautilus_model *model);
 
-/* Allocates what its runs need. */
+/* Allocates the memory that runs read what decides steps from. */
+nautilus_status program_allocate(nautilus_context *context);
+
+/* Prepares its runs. */
 nautilus_status program_create(nautilus_context *context);
 
 /* Runs the steps; straight runs of launches by graphs, where these shapes RECUR. Where a step depends on a value that the device has, this

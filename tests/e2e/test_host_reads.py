@@ -126,8 +126,8 @@ def test_with_branches_and_loops_around(launch: str, tmp_path: Path) -> None:
         column = Unsqueeze(v, last) row = Unsqueeze(v, axis) pairs = MatMul(column, row) some = Softmax <axis = 1> (pairs)
         looped = Loop (k, , v) <body = b (int64 i, bool d, float[n] a) => (bool e, float[n] f) {
             e = Identity(d) col = Unsqueeze(a, last) p = MatMul(some, col) q = Squeeze(p, last) f = Tanh(q) }>
-        total = If (c) <then_branch = t () => (float[1] o) { o = ReduceSum <keepdims = 0> (looped, axis) },
-            else_branch = u () => (float[1] r) {
+        total = If (c) <then_branch = t () => (float o) { o = ReduceSum <keepdims = 0> (looped, axis) },
+            else_branch = u () => (float r) {
                 s = MatMul(row, column) w = MatMul(column, s) h = ReduceMax <keepdims = 0> (w) r = Tanh(h) }>
         zs = ReduceSum <keepdims = 0> (z, last) y = Add(zs, total) }"""
     compiled = Compiled(text, tmp_path, B=DimRange(1, 8))
