@@ -8,6 +8,7 @@ import click
 
 from nautilus_cli.cli.bench_product import DTYPES, measure
 from nautilus_cli.cli.bench_product import extents as product_extents
+from nautilus_cli.cli.bench_product import symbolic as symbolic_extents
 from nautilus_cli.cli.options import (
     device_option,
     json_option,
@@ -45,6 +46,12 @@ _PERCENTILES = (10.0, 90.0, 99.0)
 @click.option(
     "--gemm", "extents", type=product_extents, metavar="M,N,K", help="In place of a library: C [M, N] = A [M, K] B, beside cuBLAS."
 )
+@click.option(
+    "--symbolic",
+    type=symbolic_extents,
+    metavar="m[,n,k]",
+    help="Extents of --gemm that only a run knows: their kernel beside the one for known extents.",
+)
 @click.option("--dtype", type=click.Choice(DTYPES), default="fp16", show_default=True, help="What --gemm multiplies.")
 @device_option
 @place_option
@@ -67,6 +74,7 @@ def command(
     ranges: dict[str, tuple[float, float]],
     against: Path | None,
     extents: tuple[int, int, int] | None,
+    symbolic: str | None,
     dtype: str,
     device: int,
     place: str,
@@ -79,10 +87,13 @@ def command(
     --include-transfers it is the host's time for copies and run together. An emulated library says nothing about the speed of a GPU.
 
     With --gemm a matrix product is measured with the schedule that a compilation would take, weights coming from memory, and cuBLAS in
-    turns with it where torch is installed; of the other options only --seed, --device, --emulated, --export and --json count.
+    turns with it where torch is installed; of the other options only --symbolic, --dtype, --seed, --device, --emulated, --export and
+    --json count.
     """
     if (library is None) == (extents is None):
         raise click.UsageError("Give either LIB.so or --gemm M,N,K.")
+    if symbolic and extents is None:
+        raise click.UsageError("--symbolic names extents of --gemm M,N,K.")
     from nautilus_cli import driver
     from nautilus_cli.cli.bench_results import show_bench
     from nautilus_cli.cli.progress import ProgressLine
@@ -92,6 +103,7 @@ def command(
             driver.ProductBenchOptions(
                 extents=extents,
                 dtype=dtype,
+                symbolic=symbolic or "",
                 target="emulated" if place == "emulated" else None,
                 device=device or None,
                 seed=seed,

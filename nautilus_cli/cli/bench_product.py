@@ -29,6 +29,18 @@ def extents(text: str) -> tuple[int, int, int]:
     return m, n, k
 
 
+def symbolic(text: str) -> str:
+    """Return the letters of m,n,k, or of some of them, in that order.
+
+    Raises:
+        click.BadParameter: these are others.
+    """
+    parts = [part.strip().lower() for part in text.split(",")]
+    if not all(parts.count(part) == 1 and part in ("m", "n", "k") for part in parts):
+        raise click.BadParameter(f"'{printable(text)}' is not some of m,n,k, as m or n,k.")
+    return "".join(name for name in "mnk" if name in parts)
+
+
 def measure(options: ProductBenchOptions, settings: Settings, as_json: bool) -> None:
     """Measure and print a product."""
     from nautilus_cli import driver
@@ -48,6 +60,10 @@ def _lines(result: ProductBenchResult) -> list[str]:
     ]
     if result.estimated_us is not None:
         lines.append(f"estimated {result.estimated_us:.2f} µs")
+    if result.known_us is not None:
+        names = ", ".join(result.symbolic)
+        ratio = result.latency_us / result.known_us
+        lines.append(f"with {names} as arguments; the kernel for these extents alone {result.known_us:.2f} µs: {ratio:.2f} times its time")
     if result.cublas_us is not None:
         lines.append(f"cuBLAS {result.cublas_us:.2f} µs: {result.cublas_us / result.latency_us:.2f} times as long")
     lines.append(f"median of replays of {result.launches} launches over {result.copies} copies of B")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,11 +21,15 @@ from nautilus_cli.driver.cublas import cublas
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import DeviceError, UsageError
+from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.types import BF16, F16, F32, DType
+from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.lone_product import LoneProduct, rotated, stride
+from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.runtime.session import Session
+from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
@@ -55,6 +60,7 @@ class ProductBenchOptions:
     Attributes:
         extents: m, n and k of C [m, n] = A [m, k] Bᵀ.
         dtype: a key of PRODUCT_TYPES.
+        symbolic: the letters of those of m, n and k that are arguments, as in a library that is compiled for all sizes of them.
         target: name of the target; None for the device present, else the emulator.
         device: number of the GPU; None for the first that fits.
         turns: replays of each contender.
@@ -64,6 +70,7 @@ class ProductBenchOptions:
 
     extents: tuple[int, int, int]
     dtype: str = "fp16"
+    symbolic: str = ""
     target: str | None = None
     device: int | None = None
     turns: int = 15
@@ -78,6 +85,7 @@ class ProductBenchResult:
     Attributes:
         extents: m, n and k.
         dtype: as asked for.
+        symbolic: as asked for.
         target: name of the target.
         device: name of the GPU, or of the emulator.
         is_emulated: whether it ran on the CPU: the time is then no speed.
@@ -87,6 +95,7 @@ class ProductBenchResult:
         launches: in one replay.
         copies: of B, over which these walk.
         latency_us: median over the replays.
+        known_us: the same of the kernel for these extents alone; None where none of them is symbolic.
         cublas_us: the same of cuBLAS; None where it was not measured.
         error: norm of the difference to float64 over the norm of the result, of some rows.
         notes: sentences for the user.
@@ -94,6 +103,7 @@ class ProductBenchResult:
 
     extents: tuple[int, int, int]
     dtype: str
+    symbolic: str
     target: str
     device: str
     is_emulated: bool
@@ -103,6 +113,7 @@ class ProductBenchResult:
     launches: int
     copies: int
     latency_us: float
+    known_us: float | None
     cublas_us: float | None
     error: float
     notes: tuple[str, ...]
@@ -116,7 +127,9 @@ class ProductBenchResult:
     def to_data(self) -> dict[str, Any]:
         """Return it as JSON types."""
         ratio = None if self.cublas_us is None else self.cublas_us / self.latency_us
-        return {**asdict(self), "extents": list(self.extents), "notes": list(self.notes), "tflops": self.tflops, "ratio": ratio}
+        slower = None if self.known_us is None else self.latency_us / self.known_us
+        lists = {"extents": list(self.extents), "notes": list(self.notes)}
+        return {**asdict(self), **lists, "tflops": self.tflops, "ratio": ratio, "symbolic_ratio": slower}
 
 
 def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> ProductBenchResult:
@@ -136,52 +149,50 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
     if not selection.runs_here:
         raise DeviceError(f"{selection.target.name} cannot be measured here: {selection.notes[0]}", where="--target")
     target, store = selection.target, Cache.default()
-    product = LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode)
-    request = product.request(target, records.recorded_choice(store, target, gpu=selection.gpu))
+    product = LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode, symbolic=options.symbolic)
+    choose = records.recorded_choice(store, target, gpu=selection.gpu)
+    request = product.request(target, choose)
     kind = family(request.family)
-    estimate = kind.estimated_us(request.problem, request.schedule, target) if hasattr(kind, "estimated_us") else None
+    estimate = None
+    if isinstance(kind, Ranked):
+        estimate = kind.estimated_us(bind(request.problem, product.sizes), request.schedule, target)
     copies, launches = _rotation(product, target.l2_bytes, is_emulated=target.is_emulated)
     random = np.random.default_rng(options.seed)
     a = _drawn(random, m * k, dtype)
     weights = np.tile(_padded(_drawn(random, n * k, dtype), stride(product, n * k)), copies)
     notes = list(selection.notes)
-    with tempfile.TemporaryDirectory(prefix="nautilus-bench-") as folder:
+    with ExitStack() as stack:
+
+        def opened(one: LoneProduct, kernel: KernelRequest) -> Session:
+            plan = rotated(one, kernel, target.name, copies=copies, launches=launches)
+            return stack.enter_context(_session(plan, target, store, selection.device))
+
         progress("compiling", 0, 1)
-        kernel = render(request)
-        geometry = kind.geometry(request.problem, request.schedule)
-        path = Path(folder) / "libproduct.so"
-        bundle.write(
-            path,
-            host_library=host_compiler.shared_library(store),
-            variants=(
-                Variant(
-                    target=target,
-                    plan=rotated(product, request, geometry, target.name, copies=copies, launches=launches),
-                    symbols=(kernel.symbol,),
-                    images=build([kernel], target, store=store).images,
-                ),
-            ),
-            model_digest=bytes(32),
-            tools={},
-            producer=__version__,
-        )
-        with load_library(path, device=selection.device) as library, Session(library) as session:
-            results = session.feed({"a": a, "b": weights})["c"]
-            error = _error(a.reshape(m, k), weights[: n * k].reshape(n, k), results[: m * n].reshape(m, n))
-            rival = None
-            if not library.is_emulated:
-                is_tf32 = options.dtype == "tf32"
-                rival = cublas(m, n, k, dtype.name, is_tf32=is_tf32, device=selection.device, copies=copies, launches=launches)
-                if rival is None:
-                    notes.append("cuBLAS was not measured: torch, or a GPU for it, is missing.")
+        session = opened(product, request)
+        results = session.feed({"a": a, "b": weights})["c"]
+        error = _error(a.reshape(m, k), weights[: n * k].reshape(n, k), results[: m * n].reshape(m, n))
+        contenders = {"own": lambda: _replay_us(session)}
+        if options.symbolic:
+            known = replace(product, symbolic="")
+            beside = opened(known, known.request(target, choose))
+            beside.feed({"a": a, "b": weights})
+            contenders["known"] = lambda: _replay_us(beside)
+        if target.is_emulated:
+            notes.append(EMULATED)
+        else:
+            is_tf32 = options.dtype == "tf32"
+            rival = cublas(m, n, k, dtype.name, is_tf32=is_tf32, device=selection.device, copies=copies, launches=launches)
+            if rival is None:
+                notes.append("cuBLAS was not measured: torch, or a GPU for it, is missing.")
             else:
-                notes.append(EMULATED)
-            progress("measuring", 0, 1)
-            own, theirs = _in_turns(lambda: session.time(samples=1, runs=1, warmup=1).median_us, rival, options.turns)
-            device = library.info.device
+                contenders["cublas"] = rival
+        progress("measuring", 0, 1)
+        times = {name: us / launches for name, us in _in_turns(contenders, options.turns).items()}
+        device = session.library.info.device
     result = ProductBenchResult(
         extents=(m, n, k),
         dtype=options.dtype,
+        symbolic=options.symbolic,
         target=target.name,
         device=device,
         is_emulated=target.is_emulated,
@@ -190,14 +201,28 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
         estimated_us=estimate,
         launches=launches,
         copies=copies,
-        latency_us=own / launches,
-        cublas_us=None if theirs is None else theirs / launches,
+        latency_us=times["own"],
+        known_us=times.get("known"),
+        cublas_us=times.get("cublas"),
         error=error,
         notes=tuple(notes),
     )
     if options.export is not None:
         report.write(result.to_data(), options.export)
     return result
+
+
+@contextmanager
+def _session(plan: Plan, target: Target, store: Cache, device: int) -> Iterator[Session]:
+    """Open a library of a plan of one kernel."""
+    with tempfile.TemporaryDirectory(prefix="nautilus-bench-") as folder:
+        kernel = render(plan.kernels[0].request)
+        path = Path(folder) / "libproduct.so"
+        variant = Variant(target=target, plan=plan, symbols=(kernel.symbol,), images=build([kernel], target, store=store).images)
+        host_library = host_compiler.shared_library(store)
+        bundle.write(path, host_library=host_library, variants=(variant,), model_digest=bytes(32), tools={}, producer=__version__)
+        with load_library(path, device=device) as library, Session(library) as session:
+            yield session
 
 
 def _rotation(product: LoneProduct, l2_bytes: int, *, is_emulated: bool) -> tuple[int, int]:
@@ -226,12 +251,14 @@ def _error(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
     return float(np.linalg.norm(c[rows].astype(np.float64) - expected) / np.linalg.norm(expected))
 
 
-def _in_turns(own: Callable[[], float], rival: Callable[[], float] | None, turns: int) -> tuple[float, float | None]:
+def _replay_us(session: Session) -> float:
+    return session.time(samples=1, runs=1, warmup=1).median_us
+
+
+def _in_turns(contenders: Mapping[str, Callable[[], float]], turns: int) -> dict[str, float]:
     """Return the median of each contender, of replays by turns."""
-    times: list[float] = []
-    theirs: list[float] = []
+    times: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(turns):
-        times.append(own())
-        if rival is not None:
-            theirs.append(rival())
-    return median(times), median(theirs) if theirs else None
+        for name, run in contenders.items():
+            times[name].append(run())
+    return {name: median(found) for name, found in times.items()}

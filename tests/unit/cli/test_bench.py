@@ -121,10 +121,11 @@ def test_what_cannot_be_meant(arguments: list[str], run: Run) -> None:
     assert arguments[0] in done.err
 
 
-def product_result() -> driver.ProductBenchResult:
+def product_result(symbolic: str = "") -> driver.ProductBenchResult:
     return driver.ProductBenchResult(
         extents=(128, 768, 3072),
         dtype="bf16",
+        symbolic=symbolic,
         target="sm_90a",
         device="NVIDIA H200",
         is_emulated=False,
@@ -134,6 +135,7 @@ def product_result() -> driver.ProductBenchResult:
         launches=100,
         copies=9,
         latency_us=5.0,
+        known_us=4.0 if symbolic else None,
         cublas_us=8.0,
         error=2e-4,
         notes=("one",),
@@ -148,7 +150,22 @@ def test_a_product_in_place_of_a_library(run: Run, answer) -> None:
     for said in ("128 × 768 × 3072, bf16: sm_90a on NVIDIA H200", "gemm_wgmma tile_m=64", "5.00 µs, 120.8", "1.60 times as long", "one"):
         assert said in outcome.out
     data = json.loads(run("bench", "--gemm", "128,768,3072", "--json").out)
-    assert data["ratio"] == 1.6 and data["extents"] == [128, 768, 3072]
+    assert data["ratio"] == 1.6 and data["extents"] == [128, 768, 3072] and data["symbolic_ratio"] is None
+
+
+def test_a_product_of_open_extents(run: Run, answer) -> None:
+    calls = answer("bench_product", product_result("mk"))
+    outcome = run("bench", "--gemm", "128,768,3072", "--symbolic", "k,m")
+    assert outcome.code == 0 and calls == [driver.ProductBenchOptions(extents=(128, 768, 3072), symbolic="mk")]
+    assert "with m, k as arguments; the kernel for these extents alone 4.00 µs: 1.25 times its time" in outcome.out
+    assert json.loads(run("bench", "--gemm", "128,768,3072", "--json").out)["symbolic_ratio"] == 1.25
+
+
+@pytest.mark.parametrize("names", ["x", "m,m", "m n", ""])
+def test_other_letters_are_refused(names: str, run: Run) -> None:
+    outcome = run("bench", "--gemm", "1,2,3", "--symbolic", names)
+    assert outcome.code == 2 and "m,n,k" in outcome.err
+    assert run("bench", "lib.so", "--symbolic", "m").code == 2
 
 
 @pytest.mark.parametrize("arguments", [("--gemm", "1,2"), ("--gemm", "1,2,0"), ("--gemm", "a,b,c"), (), ("lib.so", "--gemm", "1,2,3")])

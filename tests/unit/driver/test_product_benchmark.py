@@ -12,7 +12,6 @@ from nautilus_cli.driver.cublas import cublas
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES, ProductBenchOptions, bench_product
 from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.types import F16
-from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.lone_product import LoneProduct, rotated, stride
 from nautilus_cli.targets.registry import target
 
@@ -43,10 +42,28 @@ def test_launches_walk_over_aligned_copies() -> None:
     product = LoneProduct(m=3, n=5, k=8, dtype=F16)
     emulated = target("emulated")
     request = product.request(emulated, lambda kind, problem, judged: kind.choose(problem, judged))
-    geometry = family(request.family).geometry(request.problem, request.schedule)
-    plan = rotated(product, request, geometry, "emulated", copies=2, launches=3)
+    plan = rotated(product, request, "emulated", copies=2, launches=3)
     assert stride(product, 40) == 128 and plan.inputs[1].shape == (256,)
     assert [launch.words[1].value for launch in plan.launches] == [0, 256, 0]
+
+
+@pytest.mark.parametrize(("symbolic", "extents"), [("m", (40, 24, 72)), ("mnk", (40, 24, 72)), ("nk", (3, 37, 53))])
+def test_extents_may_be_arguments(symbolic: str, extents: tuple[int, int, int]) -> None:
+    result = bench_product(ProductBenchOptions(extents=extents, symbolic=symbolic, target="emulated", turns=1))
+    assert result.error < ERRORS["fp16"] and result.symbolic == symbolic
+    assert result.known_us is not None and result.known_us > 0
+
+
+def test_a_library_of_open_rows_launches_a_kernel_for_them() -> None:
+    sm_90a = target("sm_90a")
+    choose = lambda kind, problem, judged: kind.choose(problem, judged)  # noqa: E731
+    for m, kind in ((1, "gemm_skinny"), (16, "gemm_skinny"), (1000, "gemm_wgmma")):
+        product = LoneProduct(m=m, n=4096, k=4096, dtype=F16, symbolic="m")
+        request = product.request(sm_90a, choose)
+        assert request.family == kind and request.scalars == 1
+        plan = rotated(product, request, "sm_90a", copies=1, launches=1)
+        assert [word.value for word in plan.launches[0].words] == [0, 0, 0, m]
+        assert all(isinstance(size, int) and size > 0 for size in plan.kernels[0].geometry.grid)
 
 
 def test_bad_extents_are_refused() -> None:
