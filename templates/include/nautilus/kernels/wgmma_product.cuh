@@ -105,12 +105,16 @@ struct Ring {
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
 
-  // A thread prepares the barriers of a stage: it is full when its bytes are there and warps that write have done so, and empty when every
-  // warp that reads it, of all blocks that this one brings a part of it to, has done so.
-  NAUTILUS_DEVICE void prepare(int stage) const {
+  // One thread prepares the barriers: a stage is full when its bytes are there and warps that write have done so, and empty when every warp
+  // that reads it, of all blocks that this one brings a part of it to, has done so. Lanes side by side, each of a stage, take three times as
+  // long: places that differ go one by one.
+  NAUTILUS_DEVICE void prepare() const {
     using Groups = Warpgroups<Schedule>;
-    device::mbarrier_init(full + stage, 1 + kWriters);
-    device::mbarrier_init(empty + stage, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kStages; ++i) {
+      device::mbarrier_init(full + i, 1 + kWriters);
+      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
+    }
     device::mbarrier_init_fence();
   }
   // Of each warp that has read a stage.
@@ -196,8 +200,8 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   if (thread == 0) {
     NAUTILUS_UNROLL
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
+    ring.prepare();
   }
-  if (thread < Schedule::kStages) ring.prepare(thread);  // one thread for all of them takes long
   if constexpr (kCluster > 1) {
     device::cluster_barrier();
   } else {
