@@ -51,7 +51,7 @@ _RATIO = 2 ** (1 / 6)
 _TILES = ((32, 256), (64, 2048))
 """Where one dimension decides, a ladder has every multiple of the first up to the second, and beyond 16 steps an octave: there kernels'
 tiles end, and waves of blocks."""
-_COARSE_RATIO = 4.0
+_COARSE_RATIO = 2.0
 _MOST_STEPS = 128
 _MOST_COMBINATIONS = 1024
 _MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 12, "pool": 4}
@@ -305,14 +305,14 @@ class _Search:
         return found
 
     def _by_steps(self, family: Family, problem: Any, key: int) -> list[tuple[int, Chosen]]:
-        """Give each step of the ladder the schedule of its largest size, legal from the last step on to there."""
-        ladder = self._ladder(problem, key, {}, _COARSE_RATIO)
+        """Give each step the schedule of its largest size, legal from the last step on to there."""
+        steps = self._steps(problem, key)
         found: list[tuple[int, Chosen]] = []
         last = lower(key) - 1
-        for number, step in enumerate(ladder):
-            is_last = number + 1 == len(ladder)
+        for number, step in enumerate(steps):
+            is_last = number + 1 == len(steps)
             part = _narrowed(problem, key, last + 1, upper(key) if is_last else step.key)
-            tried = (self.choose(family, bind(problem, sizes), self.target) for sizes in (step.sizes, _just_below(problem, step.sizes)))
+            tried = (self.choose(family, there, self.target) for there in _at(problem, key, step))
             schedule = next((s for s in tried if is_legal(family, part, s, self.target)), None)
             if schedule is None:
                 try:
@@ -324,6 +324,15 @@ class _Search:
             found.append((0 if is_last else key - step.key, Chosen(family=family, problem=problem, schedule=schedule)))
             last = step.key
         return found if found and same(found[-1][0], 0) else []
+
+    def _steps(self, problem: Any, key: int) -> list[_Step]:
+        """Return powers of two and the largest key, with sizes near which it is that; those that the user names, exactly."""
+        ladder = self._ladder(problem, key, {}, _COARSE_RATIO)
+        if self._is_named(symbols(key)) or not ladder:
+            return ladder
+        low, high = max(1, lower(key)), upper(key)
+        borders = [*(1 << n for n in range(low.bit_length(), (high - 1).bit_length())), high]
+        return [_Step(border, min(ladder, key=lambda step: abs(log2(max(1, step.key) / border))).sizes) for border in borders]
 
     def best(self, problems: Problems, sizes: Mapping[str, int]) -> Chosen | None:
         """Return the legal kernel of least estimated time at some sizes; on the emulator what would be on the GPU that it stands for.
@@ -400,6 +409,13 @@ class _Search:
         return any(self.points.get(dim.name) for dim in dims)
 
 
+def _at(problem: Any, key: int, step: _Step) -> Iterator[Any]:
+    """Yield a problem at a step, and just below where nothing divides it; the fields that are the key are exactly what the step says."""
+    yield bind(_with_key(problem, key, step.key), step.sizes)
+    below = representative(Symbol(_KEY, 1, step.key))
+    yield bind(_with_key(problem, key, below), _just_below(problem, step.sizes))
+
+
 def _just_below(problem: Any, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return sizes of a problem's dimensions, not above SIZES, that share nothing but their divisors."""
     return {d.name: representative(replace(d, high=max(d.low, sizes[d.name]))) for d in dimensions(problem)}
@@ -464,12 +480,18 @@ def _spread(sizes: Mapping[str, int], dims: frozenset[Symbol]) -> float:
 
 
 def _narrowed(problem: Any, key: int, low: int, high: int) -> Any:
-    """Return a problem for keys from LOW to HIGH alone, where the key is a dimension as it is; else for all."""
+    """Return a problem for keys from LOW to HIGH alone.
+
+    Where the key is no dimension as it is, the fields that it is are taken as one that the other fields know nothing of: what is legal for
+    such a problem is legal for those sizes, too.
+    """
     (first, *others) = symbols(key)
-    if others or first.source is not None or not same(key, symbol(first.name, first.low, first.high, first.divisor)):
-        return problem
+    is_dimension = not others and first.source is None and same(key, symbol(first.name, first.low, first.high, first.divisor))
     try:
-        return bind(problem, {first.name: symbol(first.name, max(low, first.low), min(high, first.high), first.divisor)})
+        if is_dimension:
+            return bind(problem, {first.name: symbol(first.name, max(low, first.low), min(high, first.high), first.divisor)})
+        divisor = _common_divisor(key)
+        return _with_key(problem, key, symbol(_KEY, -(-low // divisor) * divisor, high // divisor * divisor, divisor))
     except ModelError:
         return problem
 

@@ -20,11 +20,14 @@ from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.substitution import substitute
+from nautilus_cli.kernels import row
 from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering.intervals import MULTIPLE, _assigned, _ends, _weights
+from nautilus_cli.lowering.intervals import MULTIPLE, Intervals, _assigned, _ends, _weights
+from nautilus_cli.lowering.lowered import Lowered
 from nautilus_cli.lowering.plan import Launch, Plan
 from nautilus_cli.lowering.planner import plan_each
+from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.passes import pipeline
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
@@ -138,6 +141,20 @@ def test_kernels_over_windows_are_legal_and_about_as_good_as_those_for_one_size(
         assert family.violations(at, request.schedule, on) == ()
         if isinstance(family, Ranked) and not on.is_emulated:
             assert family.estimated_us(at, request.schedule, on) < FAR * family.estimated_us(at, family.choose(at, on), on), family.name
+
+
+def test_rows_of_a_product_of_dimensions_and_one_have_kernels_by_length() -> None:
+    """Softmax over the patches of an image and a class token: 197 columns go to warps, as where they are known, 577 to blocks."""
+    height, width = symbol("height", 4, 24), symbol("width", 4, 24)
+    columns, on = height * width + 1, target_named("sm_90a")
+    family = families()["row"]
+    problem = row.Problem(rows=12 * columns, columns=columns, row_major=True, element_bytes=2)
+    found = Intervals(on, analytic).servings(Lowered(family="row", problem=problem, functors=(), slots=Slots()))
+    for sizes in ({"height": h, "width": w} for h, w in ((4, 4), (14, 14), (24, 24), (7, 23))):
+        served = next(s for s in found if substitute(s.condition, sizes) <= 0).chosen.schedule
+        alone = family.choose(bind(problem, sizes), on)
+        assert served.column_threads == alone.column_threads, sizes
+        assert served.items * served.vector < 2 * alone.items * alone.vector, sizes
 
 
 def test_products_go_to_tensor_cores_and_sizes_that_are_multiples_have_kernels_of_their_own() -> None:
