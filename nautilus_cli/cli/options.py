@@ -166,7 +166,8 @@ def open_graph_options(command: Command) -> Command:
         multiple=True,
         callback=_by_name,
         metavar="NAME=1..64",
-        help="The sizes of a dimension that the model names, open to the run; 8..512/8: multiples of 8; 1..512@128,256: chosen for these.",
+        help="The sizes of a dimension that the model names, open to the run; 8..512/8: multiples of 8; 1..512@128,256: chosen for these. "
+        "Or the bound of a number that only a run knows, as found.count=0..100.",
     )(command)
     return _shape_option(open_shape, "The shape of an input; once for each. A range, 1..64x3x224x224, leaves a dimension open to the run.")(
         command

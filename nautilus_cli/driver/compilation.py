@@ -18,6 +18,7 @@ from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions,
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
+from nautilus_cli.errors import NotServedError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph
@@ -124,6 +125,10 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
             verification = together([_verified(model, options, place, device, progress) for place, device in here])
         except NoReference as error:
             notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
+        except NotServedError as error:
+            notes.append(
+                f"not verified; the library is complete, but not for what was drawn: {error}; verify --inputs takes others"
+            )
     elif options.verify:
         names = " or ".join(target.name for target in targets)
         notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")

@@ -15,6 +15,7 @@ from nautilus_cli import driver
 from nautilus_cli.errors import NotServedError, UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.library import Library
+from tests.e2e.commands import Caller
 from tests.e2e.test_counts import Feed, Network, hold, masks
 from tests.e2e.test_run_time_control_flow import COLLATZ, COUNTED, DRAINED, Compiled, drawn
 
@@ -175,6 +176,21 @@ def test_a_trip_count_may_be_any_number_below_nought(tmp_path: Path) -> None:
 def test_a_bound_of_nothing_is_refused(dims: Mapping[str, DimRange], told: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=told):
         Compiled(COLLATZ, tmp_path, **dims)
+
+
+def test_from_the_command_line(nautilus: Caller, tmp_path: Path) -> None:
+    """Inputs that are drawn for the comparison may have more than the bound; that is said, and is no reason to refuse the library."""
+    s = Network()
+    found, feed = kept(s)
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    onnx.save(s.model(), path)
+    done = nautilus("compile", path, "-o", output, "--target", TARGET, "--dim", f"{found}.count=0..{MOST}").done()
+    assert "not verified; the library is complete" in done.err and f"the library was compiled for at most {MOST}" in done.err
+    assert f"{found}.count" in nautilus("inspect", output).done().out
+    np.savez(tmp_path / "x.npz", **feed(7))
+    nautilus("verify", path, output, "--inputs", tmp_path / "x.npz").done()
+    refused = nautilus("compile", path, "-o", output, "--target", TARGET, "--dim", "found.cont=0..3").refused(2)
+    assert "'found.cont': no input has a dimension of this name, and no kernel gives a number that is called so" in refused
 
 
 def test_masks_of_one_tensor_have_one_bound(tmp_path: Path) -> None:
