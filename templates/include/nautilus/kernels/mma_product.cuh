@@ -152,24 +152,19 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
         if (row.is_inside && sink.has_column(arguments, place(v)))
           inputs[v] = Epilogue::template load<kVector>(arguments, sink.at(row, place(v)));
       }
-      float kept[(Sink::kPartColumns > 0) ? 4 * kPairs : 1] = {};  // for the row's statistics
+      KeptPart<Sink, 1> kept;
       NAUTILUS_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        if (!row.is_inside || !sink.has_column(arguments, place(v))) continue;
-        Vector<float, kVector> values;
-        NAUTILUS_UNROLL
-        for (int e = 0; e < kVector; ++e) {
-          const int held = v * kVector + e;
-          values[e] = sums[i][held / 2][2 * half + held % 2];
-        }
-        const auto results = Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values);
-        if constexpr (Sink::kPartColumns > 0) {
+        if (row.is_inside && sink.has_column(arguments, place(v))) {
+          Vector<float, kVector> values;
           NAUTILUS_UNROLL
-          for (int e = 0; e < kVector; ++e) kept[v * kVector + e] = results[e];
+          for (int e = 0; e < kVector; ++e) {
+            const int held = v * kVector + e;
+            values[e] = sums[i][held / 2][2 * half + held % 2];
+          }
+          kept.keep(0, v * kVector, Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values));
         }
-      }
-      if constexpr (Sink::kPartColumns > 0) {
-        finish_parts_of_row<16 * kPairs>(arguments, sink, row, tile.n * Schedule::kTileN + first_column, kept);
+        kept.finish(arguments, sink, row, 0, (v + 1) * kVector, tile.n * Schedule::kTileN + first_column);
       }
     }
   }

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <nautilus/core/splat.cuh>
+#include <nautilus/core/vector.cuh>
 #include <nautilus/device/device.cuh>
+#include <nautilus/kernels/product_tile.cuh>
 
 namespace nautilus::kernels {
 
@@ -42,20 +44,33 @@ NAUTILUS_DEVICE Moments joined_over_lanes(Moments own, float count) {
   return own;
 }
 
-// Hands the statistics of kColumns columns from FIRST_COLUMN on of a row, of which each lane of four holds a quarter of every part in VALUES,
-// to the sink.
-template <int kColumns, class Sink, class A>
-NAUTILUS_DEVICE void finish_parts_of_row(const A &arguments, const Sink &sink, const typename Sink::Row &row, int first_column, const float *values) {
-  constexpr int kPart = Sink::kPartColumns, kOwn = kPart / 4;
-  static_assert(kColumns % kPart == 0, "whole parts");
-  NAUTILUS_UNROLL
-  for (int part = 0; part < kColumns / kPart; ++part) {
-    const Moments moments = joined_over_lanes<4>(moments_of<kOwn>(values + part * kOwn), static_cast<float>(kOwn));
-    const int column = first_column + part * kPart;
-    if (device::lane_index() % 4 == 0 && row.is_inside && sink.has_column(arguments, column)) {
-      Sink::Statistics::template apply<1>(arguments, sink.at(row, column / kPart), Splat<float>{moments.mean}, Splat<float>{moments.squares});
+// What a lane keeps of the part that it is at, of each of kRows rows: a quarter, the others have the rest.
+template <class Sink, int kRows>
+struct KeptPart {
+  static constexpr int kOwn = greatest(4, Sink::kPartColumns) / 4;
+  float values[kRows][kOwn] = {};
+
+  // Keeps results that begin at the NUMBER-th of a lane's in a row.
+  template <int kWidth, class T>
+  NAUTILUS_DEVICE void keep(int row, int number, const Vector<T, kWidth> &results) {
+    if constexpr (Sink::kPartColumns > 0) {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kWidth; ++i) values[row][number % kOwn + i] = results[i];
     }
   }
-}
+  // Hands the statistics of the part that FIRST_COLUMN lies in to the sink, where the lane's results before NUMBER end it. All lanes call it.
+  template <class A>
+  NAUTILUS_DEVICE void finish(const A &arguments, const Sink &sink, const typename Sink::Row &of, int row, int number, int first_column) {
+    if constexpr (Sink::kPartColumns > 0) {
+      if (number % kOwn != 0) return;
+      const int column = first_column + (number / kOwn - 1) * Sink::kPartColumns;
+      const Moments moments = joined_over_lanes<4>(moments_of<kOwn>(values[row]), static_cast<float>(kOwn));
+      if (device::lane_index() % 4 == 0 && of.is_inside && sink.has_column(arguments, column)) {
+        Sink::Statistics::template apply<1>(arguments, sink.at(of, column / Sink::kPartColumns), Splat<float>{moments.mean},
+                                            Splat<float>{moments.squares});
+      }
+    }
+  }
+};
 
 }  // namespace nautilus::kernels

@@ -41,7 +41,7 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
       }
     }
   };
-  float kept[2][Sink::kPartColumns > 0 ? kColumns / 4 : 1] = {};  // of each row, for its statistics
+  KeptPart<Sink, 2> kept;
   load(0);
   NAUTILUS_UNROLL
   for (int chunk = 0; chunk < kChunks; ++chunk) {
@@ -66,16 +66,10 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first
         }
         const auto results =
             Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
-        if constexpr (Sink::kPartColumns > 0) {
-          NAUTILUS_UNROLL
-          for (int e = 0; e < kVector; ++e) kept[half][chunk * kTogether + v * kVector + e] = results[e];
-        }
+        kept.keep(half, chunk * kTogether + v * kVector, results);
       }
+      kept.finish(arguments, sink, rows[half], half, (chunk + 1) * kTogether, first_column);
     }
-  }
-  if constexpr (Sink::kPartColumns > 0) {
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) finish_parts_of_row<kColumns>(arguments, sink, rows[half], first_column, kept[half]);
   }
 }
 
