@@ -57,6 +57,14 @@ def test_a_condition_says_how_much_it_grows(tmp_path: Path) -> None:
     compiled.hold(*feeds)
 
 
+def test_a_condition_ends_a_short_loop(tmp_path: Path) -> None:
+    """So few iterations would be unrolled, but for the states, which have another shape behind each."""
+    text = GROWS_UNTIL.replace("on = Constant", "few = Constant <value_int = 6> () on = Constant", 1).replace("Loop (, on", "Loop (few, on")
+    compiled = Compiled(text, tmp_path, B=DimRange(1, 8))
+    assert compiled.result.notes == ()
+    compiled.hold(*({"x": drawn(2, 1) + 2, "least": np.float32(least)} for least in (1, 3, 1e4)))
+
+
 FOUND = """g (float[40] x, int64[0] none, int64 k) => (int64[n] places, float s) {
     axis = Constant <value_ints = [0]> () least = Constant <value_float = 0.8> () zero = Constant <value_float = 0.0> ()
     places, s = Loop (k, , none, zero) <body = b (int64 i, bool c, int64[m] a, float t) => (bool d, int64[l] e, float u) {

@@ -125,6 +125,7 @@ def _held(
         raise call.error("never ends: it has no trip count, and its condition stays true")
     is_open = trips is not None and limit is None
     is_short = limit is not None and unrolls_to_little(call, limit, found, call.host.unrolled - before, few)
+    is_short = is_short and (is_certain or not found.growing.axes)  # of states of several shapes none can be chosen
     if is_short or (not is_open and (found.is_last or found.is_settled)):
         return None, ""
     if declared is not None and not (is_certain and limit is not None):
