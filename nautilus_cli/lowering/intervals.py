@@ -25,7 +25,7 @@ from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Ran
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves
 from nautilus_cli.lowering.lowered import Functors, Lowered
-from nautilus_cli.lowering.ranges import NO_POINTS, OPEN_FAMILIES, RangedChoice, dimensions, is_legal, representative
+from nautilus_cli.lowering.ranges import MULTIPLE, NO_POINTS, OPEN_FAMILIES, RangedChoice, dimensions, is_legal, representative
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
 
@@ -39,9 +39,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "row": ("columns", "rows"),
 }
 """Sizes of a family's problem of which the first that is open decides."""
-
-MULTIPLE = 8
-"""Divisor of sizes for which there are kernels of their own: of 16-bit elements, what one transaction moves."""
 
 _KEY = "key"
 """Name of a dimension that stands for a whole key; it is in no kernel."""
@@ -237,7 +234,9 @@ class _Search:
             if best is None or _divides_by_symbols((special.problem, special.functors)):
                 continue
             problem = next(p for name, p in _problems(lowered) if name == best.family.name)
-            if not (serves(best.family, problem, lowered.functors) and is_legal(best.family, problem, best.schedule, self._judged())):
+            is_other = bind(problem, sizes) != best.problem  # operands that bulk copies bring, and otherwise threads one by one
+            serves_all = serves(best.family, problem, lowered.functors)
+            if is_other or not (serves_all and is_legal(best.family, problem, best.schedule, self._judged())):
                 found.update(sizes)
         return found
 

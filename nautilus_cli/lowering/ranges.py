@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import islice, product
-from math import isqrt
+from math import isqrt, lcm
 from typing import Any
 
 from nautilus_cli.errors import ModelError
@@ -15,6 +15,9 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
+
+MULTIPLE = 8
+"""Divisor of sizes for which there are kernels of their own: of 16-bit elements, what one transaction moves."""
 
 OPEN_FAMILIES = frozenset(
     {
@@ -129,6 +132,12 @@ def is_legal(family: Family, problem: Any, schedule: Any, target: Target) -> boo
         return not family.violations(problem, schedule, target)
     except UndecidedError:
         return False
+
+
+def large(dim: Symbol) -> int:
+    """Return the largest multiple, else the largest size: what is decided once for all sizes suits those with the best kernels."""
+    divisor = lcm(dim.divisor, MULTIPLE)
+    return dim.high // divisor * divisor or dim.high
 
 
 def representative(dim: Symbol) -> int:

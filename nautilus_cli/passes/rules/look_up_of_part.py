@@ -102,7 +102,8 @@ def _axis(node: Node, table: np.ndarray) -> int:
 
 def _row_bytes(node: Node, table: np.ndarray) -> int:
     """Return what one index looks up."""
-    return table.nbytes // max(1, table.shape[_axis(node, table)])
+    rows: int = max(1, table.shape[_axis(node, table)])
+    return int(table.nbytes) // rows
 
 
 RULE = LookUpOfPart()
