@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, I64, DType, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, required, same_dtype
 from nautilus_cli.ops.composed import ImmediateEmitter
 from nautilus_cli.ops.element_types import ALL, FLOATS, dtype_from_onnx
 from nautilus_cli.ops.microsoft.attend import join_heads, split_heads
+from nautilus_cli.ops.numbers import number, progression
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
@@ -86,7 +88,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     if mask is not None:
         shape = mask.static
         wanted = (b, n, s, t)[4 - len(shape) :] if 1 <= len(shape) <= 4 else ()
-        if not wanted or any(d not in (1, w) for d, w in zip(shape[:-1], wanted[:-1], strict=True)) or shape[-1] > t:
+        if not wanted or not all(map(_broadcasts, shape[:-1], wanted[:-1])) or not (upper(shape[-1] - t) <= 0 or shape[-1] == t):
             raise ModelError(
                 f"operand 'attn_mask' has shape {list(shape)}; the specification requires one that broadcasts to {[b, n, s, t]}, "
                 "and whose last dimension may be shorter"
@@ -94,6 +96,10 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     y = (b, n, s, sizes.value_size) if sizes.has_heads else (b, s, n * sizes.value_size)
     keys, values = (b, g, t, sizes.key_size), (b, g, t, sizes.value_size)
     return (TensorType(q.dtype, y), TensorType(q.dtype, keys), TensorType(v.dtype, values), TensorType(q.dtype, (b, n, s, t)))
+
+
+def _broadcasts(size: int, wanted: int) -> bool:
+    return same(size, wanted) or same(size, 1) or size == wanted
 
 
 def _check_attributes(attrs: AttentionAttrs) -> None:
@@ -202,20 +208,22 @@ def _softcapped(emitter: Emitter, attrs: AttentionAttrs, scores: Value) -> Value
 def _allowed(emitter: Emitter, attrs: AttentionAttrs, sizes: Sizes, mask: Value | None, lengths: Value | None) -> Value | None:
     """Return which keys each query may see, broadcastable to [batch, heads, queries, keys]; None for all."""
     found: list[Value] = []
-    columns = np.arange(sizes.total)
+    columns = progression(emitter, sizes.total)
     # Positions of the queries among the keys: behind the past, or so that the last query is the last key that counts; not both. A table
     # of queries by keys is made of the two, and never here: it may be larger than memory.
-    rows = emitter.constant(np.arange(sizes.queries)[:, None] + sizes.past)
+    rows = reshape(emitter, progression(emitter, sizes.queries), (sizes.queries, 1))
+    if not same(sizes.past, 0):
+        rows = emitter.node("Add", [rows, number(emitter, sizes.past, I64)])
     if lengths is not None:
         ends = reshape(emitter, lengths, (sizes.batch, 1, 1, 1))
-        found.append(emitter.node("Less", [emitter.constant(columns), ends]))
-        rows = emitter.node("Add", [rows, emitter.node("Sub", [ends, scalar(emitter, sizes.queries, I64)])])
+        found.append(emitter.node("Less", [columns, ends]))
+        rows = emitter.node("Add", [rows, emitter.node("Sub", [ends, number(emitter, sizes.queries, I64)])])
     # How far behind a query the last key is that it sees, and the first one.
     last = min((n for n in (0 if attrs.is_causal else -1, attrs.right_window_size) if n >= 0), default=None)
     first = -attrs.left_window_size if attrs.left_window_size >= 0 else None
     for op, bound in (("LessOrEqual", last), ("GreaterOrEqual", first)):
         if bound is not None:
-            found.append(emitter.node(op, [emitter.constant(columns), emitter.node("Add", [rows, scalar(emitter, bound, I64)])]))
+            found.append(emitter.node(op, [columns, emitter.node("Add", [rows, scalar(emitter, bound, I64)])]))
     if mask is not None:
         seen = mask if mask.type.dtype == BOOL else None
         if mask.type.dtype.is_float:  # as the specification has it: a query whose biases are all -inf sees nothing, whatever its scores are
@@ -223,8 +231,8 @@ def _allowed(emitter: Emitter, attrs: AttentionAttrs, sizes: Sizes, mask: Value 
             seen = emitter.node("Not", [emitter.node("Equal", [mask, least])])
         if seen is not None:
             found.append(_extended(emitter, sizes, seen, False))
-        elif mask.type.static[-1] < sizes.total:
-            found.append(emitter.constant(columns < mask.type.static[-1]))
+        elif not same(mask.type.static[-1], sizes.total):
+            found.append(emitter.node("Less", [columns, number(emitter, mask.type.static[-1], I64)]))
     return _all(emitter, found)
 
 
@@ -246,10 +254,10 @@ def _bias(emitter: Emitter, sizes: Sizes, mask: Value | None, dtype: DType) -> V
 def _extended(emitter: Emitter, sizes: Sizes, mask: Value, fill: float) -> Value:
     """Return a mask whose last dimension is as long as the keys."""
     *rest, known = mask.type.static
-    if known == sizes.total:
+    if same(known, sizes.total):
         return mask
-    behind = np.full((*rest, sizes.total - known), fill, mask.type.dtype.numpy)
-    return emitter.node("Concat", [mask, emitter.constant(behind)], axis=len(rest))
+    behind = emitter.node("Expand", [scalar(emitter, fill, mask.type.dtype), emitter.sizes((*rest, sizes.total - known))])
+    return emitter.node("Concat", [mask, behind], axis=len(rest))
 
 
 def _masked(emitter: Emitter, scores: Value, allowed: Value | None, bias: Value | None) -> Value:
@@ -267,7 +275,7 @@ def _powers(emitter: Emitter, attrs: AttentionAttrs, scores: Value, dtype: DType
     if attrs.softmax_precision is not None:
         scores = widen(emitter, cast(emitter, scores, dtype_from_onnx(attrs.softmax_precision)))
     stage = scores.type.dtype
-    if not scores.type.static[-1]:
+    if same(scores.type.static[-1], 0):
         return cast(emitter, scores, dtype), scalar(emitter, 1, stage)
     top = reduction(emitter, "ReduceMax", scores, (3,))
     is_empty = emitter.node("Equal", [top, scalar(emitter, -np.inf, stage)])
@@ -296,7 +304,7 @@ def _evaluate(attrs: AttentionAttrs, arrays: tuple[np.ndarray | None, ...], outp
     wide = (None if a is None else emitter.constant(widened(a)) for a in arrays)
     results = _build(emitter, attrs, tuple(wide))[:outputs]
     found = (value.constant for value in results if value is not None and value.constant is not None)
-    return tuple(stored(array, v if number == 2 else q) for number, array in enumerate(found))
+    return tuple(stored(array, v if place == 2 else q) for place, array in enumerate(found))
 
 
 OPERATOR = Operator(

@@ -13,9 +13,10 @@ from nautilus_cli.ops.arg_key import require_elements
 from nautilus_cli.ops.arg_reduce import arg_reduction
 from nautilus_cli.ops.checks import first_of, normal_axis, operand, operand_count
 from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.precision import widened
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import cast
+from nautilus_cli.ops.wide import cast, reshape
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def _build(emitter: Emitter, attrs: HardmaxAttrs, operands: tuple[Value | None, 
     axis = normal_axis(attrs.axis, len(shape))
     if same(x.type.elements, 0):
         return (x,)
-    places = emitter.constant(np.arange(shape[axis]).reshape(shape[axis], *(1 for _ in shape[axis + 1 :])))
+    places = reshape(emitter, progression(emitter, shape[axis]), (shape[axis], *(1 for _ in shape[axis + 1 :])))
     return (cast(emitter, emitter.node("Equal", [arg_reduction(emitter, x, axis), places]), x.type.dtype),)
 
 

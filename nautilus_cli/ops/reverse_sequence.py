@@ -11,8 +11,9 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import scalar
+from nautilus_cli.ops.wide import reshape, scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,21 @@ def _evaluate(attrs: ReverseSequenceAttrs, arrays: tuple[np.ndarray | None, ...]
     return (x[sources, batch] if attrs.time_axis == 0 else x[batch[:, None], sources.T],)
 
 
+def _sized(form: tuple[int, int], size: int) -> tuple[int, ...]:
+    return tuple(size if dim < 0 else dim for dim in form)
+
+
 def _build(emitter: Emitter, attrs: ReverseSequenceAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
     """Gather each step of each sequence from where it was; a length beyond the steps gives an index out of range."""
     x, lengths = required(operands)
     shape = x.type.static[:2]
     along_time, along_batch = ((-1, 1), (1, -1)) if attrs.time_axis == 0 else ((1, -1), (-1, 1))
-    steps = emitter.constant(np.arange(shape[attrs.time_axis]).reshape(along_time))
+    steps = reshape(emitter, progression(emitter, shape[attrs.time_axis]), _sized(along_time, shape[attrs.time_axis]))
     ends = emitter.node("Reshape", [lengths, emitter.constant(np.array(along_batch))])
     mirrored = emitter.node("Sub", [ends, emitter.node("Add", [steps, scalar(emitter, 1, I64)])])
     sources = emitter.node("Where", [emitter.node("Less", [mirrored, scalar(emitter, 0, I64)]), steps, mirrored])
-    batch = emitter.constant(np.broadcast_to(np.arange(shape[attrs.batch_axis]).reshape(along_batch), shape).copy())
+    line = reshape(emitter, progression(emitter, shape[attrs.batch_axis]), _sized(along_batch, shape[attrs.batch_axis]))
+    batch = emitter.node("Expand", [line, emitter.sizes(shape)])
     pair = (sources, batch) if attrs.time_axis == 0 else (batch, sources)
     columns = [emitter.node("Unsqueeze", [index, emitter.constant(np.array([2]))]) for index in pair]
     return (emitter.node("GatherND", [x, emitter.node("Concat", columns, axis=2)]),)

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import BF16, F16, F32, TensorType
+from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, TensorType
+from nautilus_cli.ops.numbers import number, progression
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.split import SplitAttrs
@@ -37,7 +39,7 @@ def join_heads(emitter: Emitter, x: Value) -> Value:
 
 def parts(emitter: Emitter, x: Value, axis: int, sizes: Sequence[int]) -> tuple[Value, ...]:
     """Return consecutive slices of these SIZES along AXIS."""
-    return emitter.results("Split", [x, emitter.constant(np.array(sizes, np.int64))], len(sizes), SplitAttrs(axis=axis))
+    return emitter.results("Split", [x, emitter.sizes(sizes)], len(sizes), SplitAttrs(axis=axis))
 
 
 def head_scale(scale: float | None, size: int) -> float:
@@ -54,7 +56,7 @@ def padding_bias(emitter: Emitter, mask: Value, batch: int, total: int, filter_v
     """Return what a mask adds to the scores, broadcastable to [b, n, s, t]: 0 for a key that counts, FILTER_VALUE for another."""
     shape = mask.type.static
     if len(shape) == 1:
-        keys = emitter.constant(np.arange(total, dtype=np.int32))
+        keys = progression(emitter, total, I32)
         ends = parts(emitter, mask, 0, (batch, shape[0] - batch))[0] if shape[0] > batch else mask
         keep = emitter.node("Less", [keys, reshape(emitter, ends, (batch, 1, 1, 1))])
         if shape[0] == 2 * batch:
@@ -66,9 +68,12 @@ def padding_bias(emitter: Emitter, mask: Value, batch: int, total: int, filter_v
     return emitter.node("Where", [keep, scalar(emitter, 0, F32), scalar(emitter, filter_value, F32)])
 
 
-def causal(queries: int, total: int, past: int) -> np.ndarray:
+def causal(emitter: Emitter, queries: int, total: int, past: int) -> Value:
     """Return which keys each query sees, [s, t]: the first query stands behind PAST keys, and sees these and its own."""
-    return np.tri(queries, total, past, dtype=np.bool_)
+    if not any(map(is_symbolic, (queries, total, past))):
+        return emitter.constant(np.tri(queries, total, past, dtype=np.bool_))
+    rows = emitter.node("Add", [reshape(emitter, progression(emitter, queries), (queries, 1)), number(emitter, past, I64)])
+    return emitter.node("LessOrEqual", [progression(emitter, total), rows])
 
 
 def check_bias(found: TensorType | None, batch: int, heads: int, queries: int, total: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import lower, same, upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, ranked, same_dtype, shaped
@@ -61,7 +62,7 @@ def _hidden_sizes(attrs: AttentionAttrs, width: int) -> tuple[int, int, int]:
 
 def _is_dummy(mask: TensorType, batch: int, total: int) -> bool:
     """Whether a mask stands for none: one number for all keys. Source: onnxruntime 1.32, AttentionBase::CheckInputs."""
-    return total != 1 and mask.static in ((1, 1), (batch, 1))
+    return lower(total) > 1 and len(mask.static) == 2 and same(mask.static[1], 1) and (same(mask.static[0], 1) or mask.static[0] == batch)
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -124,7 +125,7 @@ def _build(emitter: Emitter, attrs: AttentionAttrs, operands: tuple[Value | None
             rows = parts(emitter, mask, 2, (total - length, length, side - total))[1]
             mask = reshape(emitter, parts(emitter, rows, 3, (total, side - total))[0], (batch, length, total))
         biases.append(padding_bias(emitter, mask, batch, total, attrs.mask_filter_value))
-    seen = emitter.constant(causal(length, total, total - length)) if attrs.unidirectional and length > 1 else None
+    seen = causal(emitter, length, total, total - length) if attrs.unidirectional and upper(length) > 1 else None
     scale = head_scale(attrs.scale, q.type.static[3])
     context = weigh(emitter, scores_of(emitter, q, k, scale=scale, biases=biases, seen=seen), v)
     result = join_heads(emitter, context)

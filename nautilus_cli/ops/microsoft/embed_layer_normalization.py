@@ -12,10 +12,11 @@ from nautilus_cli.ir.types import F16, F32, I32, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, ranked, same_dtype, shaped
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.microsoft.source import source
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.reduce import reduction
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.standardize import standardize
-from nautilus_cli.ops.wide import cast, widen
+from nautilus_cli.ops.wide import cast, scalar, widen
 
 _ALLOWED = (F32, F16)
 
@@ -68,7 +69,7 @@ def _build(emitter: Emitter, attrs: EmbedLayerNormalizationAttrs, operands: tupl
     assert ids is not None and words is not None and gamma is not None and beta is not None, "the shape rule has refused this"
     batch, length = ids.type.static
     if places is None:
-        places = emitter.constant(np.arange(length, dtype=np.int32))
+        places = progression(emitter, length, I32)
     total = widen(emitter, emitter.node("Gather", [words, ids]))
     total = emitter.node("Add", [total, widen(emitter, emitter.node("Gather", [positions, places]))])
     if table is not None:
@@ -77,7 +78,7 @@ def _build(emitter: Emitter, attrs: EmbedLayerNormalizationAttrs, operands: tupl
     result = emitter.node("Add", [emitter.node("Mul", [unit, widen(emitter, gamma)]), widen(emitter, beta)])
     dtype = words.type.dtype
     if mask is None:
-        count = emitter.constant(np.zeros(batch, np.int32))
+        count = emitter.node("Expand", [scalar(emitter, 0, I32), emitter.sizes([batch])])
     else:
         # The number of ones: where the first zero stands in a mask of ones and then zeros.
         ones = emitter.node("Equal", [mask, emitter.constant(np.array(1, np.int32))])

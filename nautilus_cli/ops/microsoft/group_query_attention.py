@@ -214,10 +214,11 @@ def _seen(emitter: Emitter, attrs: GroupQueryAttentionAttrs, found: _Sizes, leng
         last = cast(emitter, reshape(emitter, lengths, (found.batch, 1, 1, 1)), I64)
         return emitter.node("LessOrEqual", [emitter.constant(keys), last])
     if found.is_first:
-        mask = causal(found.queries, found.total, 0)
+        seen = causal(emitter, found.queries, found.total, 0)
         if attrs.local_window_size > 0:
-            mask = mask & (keys[None] > np.arange(found.queries)[:, None] - attrs.local_window_size)
-        return emitter.constant(mask)
+            near = keys[None] > np.arange(found.queries)[:, None] - attrs.local_window_size
+            seen = emitter.node("And", [seen, emitter.constant(near)])
+        return seen
     own = reshape(emitter, places, (found.batch, 1, found.queries, 1))
     seen = emitter.node("LessOrEqual", [emitter.constant(keys), own])
     if attrs.local_window_size > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, ranked, same_dtype, shaped
@@ -168,7 +169,7 @@ def _build(emitter: Emitter, attrs: MultiHeadAttentionAttrs, operands: tuple[Val
     biases = [] if extra is None else [extra]
     if mask is not None:
         biases.append(padding_bias(emitter, mask, found.batch, total, attrs.mask_filter_value))
-    seen = emitter.constant(causal(found.queries, total, total - found.keys)) if attrs.unidirectional and found.queries > 1 else None
+    seen = causal(emitter, found.queries, total, total - found.keys) if attrs.unidirectional and upper(found.queries) > 1 else None
     scores = scores_of(emitter, q, k, scale=head_scale(attrs.scale, found.size), biases=biases, seen=seen)
     context = weigh(emitter, scores, v)
     return join_heads(emitter, context), k, v, cast(emitter, scores, q.type.dtype)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, I32, TensorType
@@ -15,6 +13,7 @@ from nautilus_cli.ops.microsoft.embed_layer_normalization import OPERATOR as EMB
 from nautilus_cli.ops.microsoft.embed_layer_normalization import EmbedLayerNormalizationAttrs
 from nautilus_cli.ops.microsoft.qlinear import BYTES, single
 from nautilus_cli.ops.microsoft.source import source
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.quantization import real
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import reshape
@@ -67,7 +66,7 @@ def _build(emitter: Emitter, attrs: QEmbedLayerNormalizationAttrs, operands: tup
             value = reshape(emitter, rows, (batch * length, value.type.static[1]))
         reals.append(real(emitter, value, reshape(emitter, scale, ()), reshape(emitter, zero_point, ()), F32))
     words, positions, table, gamma, beta = reals
-    places = reshape(emitter, emitter.constant(np.arange(batch * length, dtype=np.int32)), (batch, length))
+    places = reshape(emitter, progression(emitter, batch * length, I32), (batch, length))
     found = emitter.results(
         EMBED.name,
         [places, None if table is None else places, words, positions, table, gamma, beta, mask],

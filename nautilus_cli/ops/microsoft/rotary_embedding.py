@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
@@ -13,6 +11,7 @@ from nautilus_cli.ops.checks import operand, operand_count, ranked, required, sa
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.microsoft.attend import ATTENTION_TYPES, join_heads, parts, split_heads
 from nautilus_cli.ops.microsoft.source import source
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import cast, reshape, widen
 
@@ -107,7 +106,7 @@ def _build(emitter: Emitter, attrs: RotaryEmbeddingAttrs, operands: tuple[Value 
     by_head = x if len(x.type.shape) == 4 else split_heads(emitter, x, heads)
     length = by_head.type.static[2]
     if len(places.type.shape) == 1:  # where the first element stands
-        places = reshape(emitter, emitter.node("Add", [places, emitter.constant(np.arange(length, dtype=np.int64))]), (1, length))
+        places = reshape(emitter, emitter.node("Add", [places, progression(emitter, length)]), (1, length))
     cos, sin = (looked_up(emitter, table, places) for table in (cos, sin))
     result = rotated(emitter, by_head, cos, sin, interleaved=bool(attrs.interleaved))
     return (result if len(x.type.shape) == 4 else join_heads(emitter, result),)
