@@ -2,7 +2,9 @@
 
 Latency is the median over CUDA events around several runs in a row, inputs on the device; with a CUDA graph and without.
 
-Usage: python -m tests.bench.peers torch|compile|onnxruntime NAME BATCH fp32|tf32|fp16|bf16     prints one JSON object
+Usage: python -m tests.bench.peers torch|compile|onnxruntime NAME BATCH fp32|tf32|fp16|bf16 [FILE]     prints one JSON object
+
+FILE keeps the model that was built, and is read where it is there: building takes longer than measuring.
 """
 
 from __future__ import annotations
@@ -56,9 +58,20 @@ def host_milliseconds(run: Callable[[], object]) -> float:
     return elapsed / runs * 1e3
 
 
-def measure_torch(name: str, batch: int, dtype: str, *, is_compiled: bool) -> dict[str, Any]:
-    """Measure PyTorch, eager inside a CUDA graph or through torch.compile."""
+def built(name: str, batch: int, dtype: str, kept: Path | None) -> tuple[torch.nn.Module, zoo.Inputs]:
+    """Return a model and its inputs, out of a file where that is there, else built, and kept there."""
+    if kept is not None and kept.exists():
+        module, inputs = torch.load(kept, weights_only=False)  # written by the other branch
+        return module, inputs
     module, inputs = zoo.build(name, batch, TYPES[dtype])
+    if kept is not None:
+        torch.save((module, inputs), kept)
+    return module, inputs
+
+
+def measure_torch(name: str, batch: int, dtype: str, kept: Path | None, *, is_compiled: bool) -> dict[str, Any]:
+    """Measure PyTorch, eager inside a CUDA graph or through torch.compile."""
+    module, inputs = built(name, batch, dtype, kept)
     module, inputs = module.cuda(), tuple(t.cuda() for t in inputs)
     if name in CHANNELS_LAST:
         module, inputs = module.to(memory_format=torch.channels_last), tuple(t.to(memory_format=torch.channels_last) for t in inputs)
@@ -86,13 +99,13 @@ def _measure_compiled(module: torch.nn.Module, inputs: zoo.Inputs) -> dict[str, 
     return {"compile_s": round(time.perf_counter() - begin, 1), "ms": device_milliseconds(lambda: compiled(*inputs))}
 
 
-def measure_onnxruntime(name: str, batch: int, dtype: str) -> dict[str, Any]:
+def measure_onnxruntime(name: str, batch: int, dtype: str, kept: Path | None) -> dict[str, Any]:
     """Measure onnxruntime's CUDA provider with inputs and outputs bound on the device, with a CUDA graph and without."""
     import onnxruntime
 
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # before the export, which takes longer than anything else
         return {"error": f"onnxruntime {onnxruntime.__version__} has no CUDA provider here"}
-    module, inputs = zoo.build(name, batch, TYPES[dtype])
+    module, inputs = built(name, batch, dtype, kept)
     with tempfile.TemporaryDirectory() as scratch, torch.inference_mode():
         path = Path(scratch) / "model.onnx"
         torch.onnx.export(module, inputs, path, dynamo=True, external_data=True, verbose=False, optimize=True)
@@ -134,8 +147,10 @@ def _measure_session(path: Path, inputs: zoo.Inputs, name: str, dtype: str, *, h
 def main(arguments: list[str]) -> int:
     """Run the command line; see the module's text."""
     match arguments:
-        case ["torch" | "compile" | "onnxruntime" as kind, name, batch, dtype] if name in zoo.MODELS and dtype in TYPES:
-            pass
+        case ["torch" | "compile" | "onnxruntime" as kind, name, batch, dtype, *files] if (
+            name in zoo.MODELS and dtype in TYPES and len(files) <= 1
+        ):
+            kept = Path(files[0]) if files else None
         case _:
             print(__doc__, file=sys.stderr)
             return 2
@@ -143,9 +158,9 @@ def main(arguments: list[str]) -> int:
     torch.backends.cudnn.benchmark = True
     begin = time.perf_counter()
     if kind == "onnxruntime":
-        result = measure_onnxruntime(name, int(batch), dtype)
+        result = measure_onnxruntime(name, int(batch), dtype, kept)
     else:
-        result = measure_torch(name, int(batch), dtype, is_compiled=kind == "compile")
+        result = measure_torch(name, int(batch), dtype, kept, is_compiled=kind == "compile")
     total = round(time.perf_counter() - begin, 1)
     print(json.dumps({"kind": kind, "model": name, "batch": int(batch), "dtype": dtype, **result, "total_s": total}))
     return 0
