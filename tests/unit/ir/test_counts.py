@@ -10,19 +10,24 @@ import pytest
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.constructors import count, symbol
-from nautilus_cli.ir.counts import ceiling, counts_in, counts_of, counts_of_value, linear
-from nautilus_cli.ir.dims import Symbolic, same
+from nautilus_cli.ir.counts import ceiling, counts_in, counts_of, counts_of_value, linear, reads_in
+from nautilus_cli.ir.dims import Symbolic, same, upper
 from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.indicators import equal
 from nautilus_cli.ir.quotients import divides, exact_divmod
+from nautilus_cli.ir.requirement import Limit
 from nautilus_cli.ir.rewrite import prune, sort
 from nautilus_cli.ir.rewrite import substitute as rewritten
 from nautilus_cli.ir.substitution import substitute
+from nautilus_cli.ir.text import constants_by_key, print_graph
+from nautilus_cli.ir.text_reader import parse_graph
 from nautilus_cli.ir.types import BOOL, F32, I64, TensorType
 from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.places import places
+from nautilus_cli.ops.registry import operators
 
 ROWS = symbol("rows", 1, 8)
 N = count("n", 3 * ROWS)
@@ -111,6 +116,32 @@ def test_a_substitute_gives_the_count_too() -> None:
     graph = prune(builder.graph([("y", spread)]))
     other = Value(TensorType(I64, ()), constant=np.array(3))
     assert rewritten(graph, values={graph.counts[0][1]: other}).counts == (("n", other),)
+
+
+def test_what_is_bounded_is_cut_and_limited() -> None:
+    """What a kernel finds has room for all there can be; the front of it has the bound, and the text of a graph tells the limit."""
+    builder = GraphBuilder()
+    builder.bounds = CountBounds(given={"n": 4, "m": 40})
+    found = places(builder, builder.input("mask", TensorType(BOOL, (9,))), "n")
+    (size,) = found.type.static
+    assert str(size) == "n" and upper(size) == 4
+    graph = prune(builder.graph([("y", found)]))
+    assert graph.limits == (Limit(name="n", count="n (all)", most=4),)
+    assert {name for name, _ in graph.counts} == {"n", "n (all)"}
+    attributes = {name: operator.attributes for name, operator in operators().items()}
+    text = print_graph(graph)
+    assert "limit 'n' = 'n (all)' : 4" in text and print_graph(parse_graph(text, attributes, constants_by_key(graph))) == text
+    assert upper(places(builder, builder.input("other", TensorType(BOOL, (9,))), "m").type.static[0]) == 9
+
+
+def test_what_the_host_reads_is_no_count_of_kernels() -> None:
+    builder = GraphBuilder()
+    builder.bounds = CountBounds(read=frozenset({"n"}))
+    found = places(builder, builder.input("mask", TensorType(BOOL, (9,))), "n")
+    assert counts_in(found.type) == frozenset() and {s.name for s in reads_in(found.type)} == {"n"}
+    assert {s.name for s in counts_of_value(found)} == {"n"}, "but what has it in its shape comes behind what gives it"
+    assert ceiling(3 * found.type.static[0]) == 3 * found.type.static[0]
+    assert linear(found.type.static[0]) is None
 
 
 def test_names_are_made_different() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.constructors import read, symbol
+from nautilus_cli.ir.counts import reads_in
 from nautilus_cli.ir.dims import Symbol, lower, upper
 from nautilus_cli.ir.types import F32
 from nautilus_cli.kernels.gather import Problem as Gather
@@ -94,6 +95,27 @@ def test_representatives_promise_nothing_but_the_divisor() -> None:
     assert representative(Symbol("n", 8, 512, 8)) == 61 * 8
     assert representative(Symbol("n", 1, 2)) == 2
     assert [d.name for d in dimensions((N * M, ((M,),)))] == ["m", "n"]
+
+
+def test_nothing_moves_when_the_host_reads_a_number() -> None:
+    """What a number decides lies above all that was there when it was read."""
+    first, second = read("first", 10**6), read("second", 10**6)
+    needs = [
+        Interval(bytes=second * first, first=4, last=5),
+        Interval(bytes=N * 1000, first=0, last=5),
+        Interval(bytes=first * 8, first=2, last=5),
+        Interval(bytes=4096, first=1, last=4),
+    ]
+    offsets, total = stack(needs, 256, ["first", "second"])
+    depends = [{s.name for s in reads_in(offset)} for offset in offsets]
+    assert depends[1] == depends[2] == depends[3] == set() and depends[0] == {"first"}
+    assert {s.name for s in reads_in(total)} == {"first", "second"}
+    for n, a, b in product((1, 64), (0, 1, 900), (0, 7)):
+        sizes = {"n": n, "first": a, "second": b}
+        places = [(bind(o, sizes), bind(o, sizes) + bind(need.bytes, sizes)) for o, need in zip(offsets, needs, strict=True)]
+        for (i, x), (j, y) in combinations(enumerate(needs), 2):
+            if x.first <= y.last and y.first <= x.last:
+                assert places[i][1] <= places[j][0] or places[j][1] <= places[i][0]
 
 
 def test_buffers_alive_together_lie_apart_at_every_size() -> None:
