@@ -16,8 +16,8 @@ from nautilus_cli import driver
 from nautilus_cli.ir.ranges import DimRange
 from tests.e2e.test_open_edges import POISONED
 
-DIMS = {"B": DimRange(1, 3), "S": DimRange(1, 12), "T": DimRange(1, 12), "P": DimRange(0, 9)}
-SIZES = ({"B": 1, "S": 1, "T": 1, "P": 0}, {"B": 3, "S": 12, "T": 12, "P": 9}, {"B": 2, "S": 7, "T": 5, "P": 4})
+DIMS = {"B": DimRange(2, 2), "S": DimRange(1, 12), "T": DimRange(1, 12), "P": DimRange(0, 9)}
+SIZES = ({"B": 2, "S": 1, "T": 1, "P": 0}, {"B": 2, "S": 12, "T": 12, "P": 9}, {"B": 2, "S": 7, "T": 5, "P": 4})
 
 STANDARD = """g (float[B,2,S,4] q, float[B,2,S,4] k, float[B,2,T,4] other, float[B,1,S,T] bias, bool[S,PS] seen, float[B,2,P,4] past,
                  float[5,B,2] x, int64[B] lengths)
@@ -32,7 +32,8 @@ STANDARD = """g (float[B,2,S,4] q, float[B,2,S,4] k, float[B,2,T,4] other, float
 }"""
 
 MICROSOFT = """g (float[B,S,8] q, float[B,T,8] other, int32[B,T] mask, float[8,24] w, float[24] b, int32[B] ends,
-                  float[B,2,S,8] turned, int64[1] at, float[20,4] table, int32[B,S] ids, float[30,8] words, float[12,8] places, float[8] scale)
+                  float[B,2,S,8] turned, int64[1] at, float[20,4] table, int32[B,S] ids, float[30,8] words,
+                  float[12,8] places, float[8] scale)
   => (float[B,S,8] a, float[B,S,8] c, float[B,S,8] d, float[B,S,8] e, float[B,2,S,8] r, float[B,S,8] embedded) {
   a = com.microsoft.MultiHeadAttention <num_heads = 2> (q, other, other, , mask)
   c = com.microsoft.MultiHeadAttention <num_heads = 2, unidirectional = 1> (q, q, q)
