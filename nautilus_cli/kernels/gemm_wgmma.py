@@ -143,8 +143,9 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         if reasons := self.map_violations(problem, functors):
             raise InternalError(f"a gemm_wgmma kernel: {reasons[0]}")
         found = []
-        a, b = ("A", problem.a_k_last, s.tile_m // s.cluster_n), ("B", problem.b_k_last, s.tile_n // s.cluster_m)
-        for name, k_last, rows in (b,) if problem.computes_a else (a, b):
+        rows_a, rows_b = s.tile_m // s.cluster_n, s.tile_n // s.cluster_m
+        a, b = ("A", problem.a_k_last, rows_b if s.swaps else rows_a), ("B", problem.b_k_last, rows_a if s.swaps else rows_b)
+        for name, k_last, rows in (b,) if problem.computes_a else (b, a) if s.swaps else (a, b):
             functor = functors[name]
             assert isinstance(functor, Expression)
             found.append(boxes.matrix_map(functor, rows if k_last else depth, rounds=problem.terms == 1))

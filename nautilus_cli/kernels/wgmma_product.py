@@ -33,7 +33,7 @@ _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instructi
 _MOST_TILES = 2**31 - 1
 _MOST_STAGES = 16
 _SUM_BYTES = 4
-_SWITCHES = ("ping_pong", "slices_depth", "stores_boxes")
+_SWITCHES = ("swaps", "ping_pong", "slices_depth", "stores_boxes", "early_trigger")
 _WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these share the work
     (64, 1, ""),
     (128, 1, ""),
@@ -84,6 +84,8 @@ class Schedule:
     Attributes:
         tile_m: rows of the result that a block computes at once.
         tile_n: columns of the result that a block computes at once.
+        swaps: whether the transposed product is computed, so that columns of the result are the rows of an instruction, of which it has 64;
+            tile_m, and what else speaks of rows, are then columns.
         consumers: warpgroups that multiply, 1 to 3; one more brings the tiles.
         ping_pong: whether each consumer has a tile of its own and they take turns; else they share the rows of one.
         slices_depth: whether consumers share out the depth of a tile, not its rows; their sums are added in order at the end.
@@ -95,13 +97,15 @@ class Schedule:
         group_m: rows of clusters' tiles that are run down before they move on along n.
         vector_c: neighbouring results that the epilogue takes at once.
         stores_boxes: whether results leave through shared memory, as boxes of 64 rows of 128 bytes that bulk copies take.
-        residents: blocks that a multiprocessor holds at once.
+        early_trigger: whether the next kernel's blocks may come as soon as all of this one's run, and bring a constant B beside them.
+        residents: blocks that a multiprocessor holds at once, of this kernel, or of this one and the next.
         blocks: blocks that stay and walk over the tiles.
     """
 
     tile_m: int
     tile_n: int
     consumers: int
+    swaps: bool = False
     ping_pong: bool = False
     slices_depth: bool = False
     stages: int = 4
@@ -112,6 +116,7 @@ class Schedule:
     group_m: int = 1
     vector_c: int = 1
     stores_boxes: bool = False
+    early_trigger: bool = False
     residents: int = 1
     blocks: int = 1
 
@@ -189,6 +194,14 @@ class WgmmaProduct:
         return 2 if self.is_paired else 1
 
 
+def oriented(problem: WgmmaProduct, schedule: Schedule) -> WgmmaProduct:
+    """Return the product as a schedule computes it: transposed where it swaps operands."""
+    if not schedule.swaps:
+        return problem
+    p = problem
+    return replace(p, m=p.n, n=p.m, a_k_last=p.b_k_last, b_k_last=p.a_k_last, result_bytes=0)
+
+
 def stage_bytes(schedule: Schedule) -> int:
     """Return the shared memory of one stage, with its two barriers."""
     return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
@@ -210,6 +223,7 @@ def _beside_stages(problem: WgmmaProduct, schedule: Schedule) -> int:
 def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
     """Return how many tiles of a whole cluster the result has."""
     s = schedule
+    problem = oriented(problem, s)
     return -(-problem.m // (s.tile_m * s.cluster_m)) * -(-problem.n // (s.tile_n * s.cluster_n)) * problem.batch
 
 
@@ -264,7 +278,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
     elif s.cluster > 8:
         reasons.append(f"{s.cluster} blocks in a cluster; at most 8 are possible")
     wide = ROW_BYTES // problem.element_bytes
-    for name, tile, share, k_last in (("m", s.tile_m, s.cluster_n, problem.a_k_last), ("n", s.tile_n, s.cluster_m, problem.b_k_last)):
+    seen = oriented(problem, s)
+    for name, tile, share, k_last in (("m", s.tile_m, s.cluster_n, seen.a_k_last), ("n", s.tile_n, s.cluster_m, seen.b_k_last)):
         part = 8 if k_last else wide
         if tile % (share * part):
             reasons.append(f"tile_{name} of {tile} is no multiple of {part} for each of {share} blocks")
@@ -274,6 +289,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"{s.blocks} blocks are no whole clusters of {s.cluster}")
     if s.vector_c not in (1, 2, 4, 8) or s.tile_n % (8 * max(1, s.vector_c // 2)):
         reasons.append(f"vector_c of {s.vector_c}: a power of two up to 8 of which 8 × {max(1, s.vector_c // 2)} columns make whole groups")
+    elif s.swaps and (s.vector_c > 1 or s.stores_boxes):
+        reasons.append("neighbouring sums of a transposed product are no neighbouring results")
     elif problem.n % s.vector_c:
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
     elif problem.is_paired and s.vector_c < 2:
@@ -282,6 +299,8 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
         reasons.append(f"{_finished_columns(s)} columns of a tile, and n = {problem.n}, are no whole parts of {problem.part_columns}")
     if not 2 <= s.stages <= _MOST_STAGES:
         reasons.append(f"{s.stages} stages; 2 to {_MOST_STAGES} are written")
+    if s.swaps and (problem.is_paired or problem.part_columns or problem.loaded_a is not None):
+        reasons.append("operands do not change places where one is computed, or columns of the result belong together")
     if s.stores_boxes and not problem.result_bytes:
         reasons.append("the result is no tensor that boxes can be stored in")
     elif s.stores_boxes and s.tile_n // problem.sums * problem.result_bytes % ROW_BYTES:
@@ -340,36 +359,47 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
     if s.parts * s.rows * s.tile_n * _SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
         yield "the sums do not fit where the ring is"
-    together, shares = _shares(s)
-    if s.tile_n % (shares * together):
-        yield f"tile_n of {s.tile_n} is no whole shares of {together} columns for {shares} parts"
 
 
-def _shares(schedule: Schedule) -> tuple[int, int]:
-    """Return the columns that lanes exchange, and how many parts of the depth finish a tile, as kernels/wgmma_parts.cuh has it."""
-    together = 8 * max(1, schedule.vector_c // 2)
-    return together, max(1, min(schedule.parts, schedule.tile_n // together))
+def _lane_columns(vector_c: int) -> int:
+    """Return how many columns lanes exchange so that each has a vector of them."""
+    return 8 * max(1, vector_c // 2)
+
+
+def _shares(schedule: Schedule) -> int:
+    """Return how many parts of the depth finish a tile, each as many columns, as kernels/wgmma_parts.cuh has it."""
+    groups = max(1, schedule.tile_n // _lane_columns(schedule.vector_c))
+    return max(shares for shares in range(1, min(groups, schedule.parts) + 1) if groups % shares == 0)
 
 
 def _finished_columns(schedule: Schedule) -> int:
     """Return how many neighbouring columns a warp finishes."""
-    return schedule.tile_n // _shares(schedule)[1]
+    return schedule.tile_n // _shares(schedule)
 
 
 def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
     """Return the choices of each searched field; their product is the search space."""
+    may_swap = _may_swap(problem)
     return {
-        "tile_m": tuple(t for t in (64, 128, 192, 256) if t < 2 * max(64, problem.m)),
+        "swaps": (0, 1) if may_swap else (0,),
+        "tile_m": tuple(t for t in (64, 128, 192, 256) if t < 2 * max(64, problem.n if may_swap else problem.m)),
         "tile_n": tuple(t for t in _TILES_N if t < 2 * max(16, problem.n)),
         "consumers": (1, 2, 3),
         "ping_pong": (0, 1),
         "slices_depth": (0, 1),
+        "early_trigger": (0, 1) if may_swap else (0,),
+        "residents": (1, 2) if may_swap else (1,),
         "cluster_m": (1, 2),
         "cluster_n": (1, 2),
         "cluster_k": (1, *_DEPTH_CLUSTERS),
         "stores_boxes": (0, 1) if problem.result_bytes else (0,),
         "group_m": (1, 8),
     }
+
+
+def _may_swap(problem: WgmmaProduct) -> bool:
+    """Whether fewer rows than an instruction has make a product worth transposing."""
+    return upper(problem.m) <= WARPGROUP_ROWS and not problem.is_paired and not problem.part_columns and problem.loaded_a is None
 
 
 def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
@@ -384,10 +414,10 @@ def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
 def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule with as many stages as fit, the widest vectors, and as many blocks as stay."""
     s = schedule
-    vector = 8
-    # What each part of the depth finishes takes a vector's columns.
-    while vector > (2 if problem.is_paired else 1) and (problem.n % vector or s.tile_n % (8 * max(1, vector // 2) * s.parts)):
-        vector //= 2
+    vectors = [v for v in ((1,) if s.swaps else (8, 4, 2, 1)) if not (problem.n % v or s.tile_n % _lane_columns(v))]
+    # What each part of the depth finishes takes a vector's columns: rather shorter ones than parts that finish nothing.
+    whole = [v for v in vectors if not s.tile_n % (_lane_columns(v) * s.parts)]
+    vector = max(2 if problem.is_paired else 1, (whole or vectors or [1])[0])
     vector_a = 1
     if problem.loaded_a is not None:
         run = problem.k if problem.a_k_last else problem.m

@@ -32,6 +32,10 @@ SCHEDULES = {
     "boxes-bands": Schedule(tile_m=128, tile_n=64, consumers=1, stages=3, stores_boxes=True, blocks=2),
     "slices": Schedule(tile_m=64, tile_n=64, consumers=2, slices_depth=True, stages=3, blocks=1),
     "three-slices": Schedule(tile_m=128, tile_n=48, consumers=3, slices_depth=True, stages=4, blocks=1),
+    "slices-two-finish": Schedule(tile_m=64, tile_n=64, consumers=3, slices_depth=True, stages=4, blocks=1),
+    "swapped": Schedule(tile_m=64, tile_n=16, consumers=1, swaps=True, stages=3, early_trigger=True, blocks=2),
+    "swapped-bands": Schedule(tile_m=128, tile_n=64, consumers=1, swaps=True, stages=2, blocks=3),
+    "swapped-slices": Schedule(tile_m=64, tile_n=32, consumers=2, swaps=True, slices_depth=True, stages=3, blocks=1),
     "odd": Schedule(tile_m=64, tile_n=40, consumers=3, ping_pong=True, stages=5, blocks=1),
 }
 """By name; k is last where a tile's width asks for that."""
@@ -233,7 +237,7 @@ def computed_cases() -> list[Case]:
     """Return products whose A is computed, by every schedule."""
     found = []
     ragged, odd = (2, 131, 72, 88), (1, 140, 80, 64)
-    for number, (name, schedule) in enumerate(SCHEDULES.items()):
+    for number, (name, schedule) in enumerate((name, schedule) for name, schedule in SCHEDULES.items() if not schedule.swaps):
         extents = (1 + number % 2, 267, 136, 168 if number % 3 else 192)
         storage = (F16, BF16)[number % 2]
         found.append(computed(f"gated-{name}", schedule, storage, prologues.gated_left(extents, storage), extents))
@@ -265,7 +269,7 @@ def computed_cases() -> list[Case]:
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
-    found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16)]
+    found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16), fused(SCHEDULES["swapped"], F16)]
     found += [sent(SCHEDULES["boxes"], F16), sent(SCHEDULES["boxes-turns"], BF16)]
     found.append(summarises(SCHEDULES["shared"], (2, 140, 160, 96)))
     found.append(summarises(SCHEDULES["turns"], (1, 70, 96, 64), result=F32, shift=64.0))
@@ -288,6 +292,9 @@ def cases() -> tuple[Case, ...]:
             storage = (F16, BF16)[number % 2]
             name = f"{'x'.join(map(str, extents))}-{layout}-{storage}"
             found.append(plain(name, extents, schedule, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
+            if number == len(edges) - 1:
+                swapped = SCHEDULES["swapped-bands"]
+                found.append(plain(f"swapped-{layout}", (2, 40, 200, 104), swapped, storage=storage, a_k_last=a_k_last, b_k_last=b_k_last))
     for name, schedule in SCHEDULES.items():
         found.append(plain(f"{name}-ragged", (2, 267, 136 if schedule.stores_boxes else 141, 153), schedule, a_k_last=name != "three"))
         found.append(plain(f"{name}-even", (1, 256, 264, 192), schedule, result=F32))

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_46c032019003dc07_ {
+namespace gemm_wgmma_66a49f871b0948c9_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -27,6 +27,7 @@ struct Schedule {
   static constexpr int kTileM = 128;
   static constexpr int kTileN = 128;
   static constexpr int kConsumers = 2;
+  static constexpr bool kSwaps = false;
   static constexpr bool kPingPong = false;
   static constexpr bool kSlicesDepth = false;
   static constexpr int kStages = 3;
@@ -37,6 +38,7 @@ struct Schedule {
   static constexpr int kGroupM = 2;
   static constexpr int kVectorC = 8;
   static constexpr bool kStoresBoxes = false;
+  static constexpr bool kEarlyTrigger = false;
   static constexpr int kResidents = 1;
   static constexpr int kBlocks = 3;
 };
@@ -185,12 +187,12 @@ struct Statistics {
 using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
 using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
 constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
-}  // namespace gemm_wgmma_46c032019003dc07_
+}  // namespace gemm_wgmma_66a49f871b0948c9_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_46c032019003dc07_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_46c032019003dc07_::kThreads, gemm_wgmma_46c032019003dc07_::Schedule::kResidents)
-gemm_wgmma_46c032019003dc07(const NAUTILUS_GRID_CONSTANT gemm_wgmma_46c032019003dc07_::Arguments arguments) {
-  using namespace gemm_wgmma_46c032019003dc07_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_66a49f871b0948c9_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_66a49f871b0948c9_::kThreads, gemm_wgmma_66a49f871b0948c9_::Schedule::kResidents)
+gemm_wgmma_66a49f871b0948c9(const NAUTILUS_GRID_CONSTANT gemm_wgmma_66a49f871b0948c9_::Arguments arguments) {
+  using namespace gemm_wgmma_66a49f871b0948c9_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_46c032019003dc07)
+NAUTILUS_EXPORT(gemm_wgmma_66a49f871b0948c9)

@@ -111,7 +111,7 @@ def test_boxes_are_stored_where_the_result_has_them() -> None:
         ({"cluster_k": 8, "tile_n": 8, "vector_c": 1, "blocks": 1536}, None),
         ({"stores_boxes": True}, "do not store boxes"),
         ({"vector_c": 8}, None),
-        ({"tile_n": 80, "blocks": 80}, "whole shares"),
+        ({"tile_n": 80, "blocks": 80}, None),
         ({"stages": 2, "tile_n": 128, "blocks": 48}, "do not fit where the ring is"),
     ],
 )

@@ -49,7 +49,17 @@ NAUTILUS_DEVICE uint64 wgmma_descriptor(const void *tile, int leading_bytes, int
 
 // The descriptor of a place BYTES further, a multiple of 16: the next step of depth is 32 bytes further in kDepth, and in kOuter as far
 // as its depths take.
-NAUTILUS_DEVICE uint64 wgmma_advance(uint64 descriptor, int bytes) { return descriptor + static_cast<uint64>(bytes >> 4); }
+NAUTILUS_DEVICE uint64 wgmma_advance(uint64 descriptor, int bytes) {
+    // A place takes 14 bits of the lower word, the only one that changes: as one number, the compiler would carry.
+    const uint32 lower = static_cast<uint32>(descriptor) + static_cast<uint32>(bytes >> 4), upper = static_cast<uint32>(descriptor >> 32);
+#ifdef NAUTILUS_EMULATED
+    return static_cast<uint64>(upper) << 32 | lower;
+#else
+    uint64 advanced;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(advanced) : "r"(lower), "r"(upper));
+    return advanced;
+#endif
+}
 
 // Orders earlier accesses to the sums, and to A in registers, before the products that follow.
 NAUTILUS_DEVICE void wgmma_fence() {

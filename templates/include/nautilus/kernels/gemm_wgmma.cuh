@@ -6,6 +6,29 @@
 
 namespace nautilus::kernels {
 
+// Takes results of a transposed product: the rows are the columns of SINK's.
+template <class Sink, class M>
+struct SwappedSink {
+  using Epilogue = typename Sink::Epilogue;
+  static constexpr int kSums = 1, kPartColumns = 0;
+  struct Row {
+    int n;
+    bool is_inside;
+  };
+  Sink sink;
+
+  template <class A>
+  NAUTILUS_DEVICE Row row(const A &arguments, int n) const {
+    return {n, sink.has_column(arguments, n)};
+  }
+  NAUTILUS_DEVICE static constexpr bool has_whole_tiles(int columns) { return is_multiple<M>(columns); }
+  template <class A>
+  NAUTILUS_DEVICE bool has_column(const A &arguments, int m) const {
+    return sink.row(arguments, m).is_inside;
+  }
+  NAUTILUS_DEVICE auto at(const Row &row, int m) const { return sink.at({m, true}, row.n); }
+};
+
 // The functors of `gemm`; B, and A but with Problem::kComputesA, only load elements of Problem::Multiply, which the first tensor maps of the
 // arguments bring.
 template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class A>
@@ -16,16 +39,27 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   using T = typename Problem::Multiply;
   using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue)>;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
-  using SourceA = MatrixSource<FunctorA, Index, M, typename Problem::K, Problem::kAKLast>;
-  constexpr int kTerms = static_cast<int>(Problem::Terms::kValue), kStreams = static_cast<int>(Problem::AStreams::kValue);
-  constexpr bool kRounds = kIsSameType<T, float> && kTerms == 1;
-  using OperandA = typename Conditional<Problem::kComputesA, LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kRounds>,
-                                        BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
-  using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
+  constexpr int kTerms = static_cast<int>(Problem::Terms::kValue);
+  const int batch = static_cast<int>(Problem::Batch::get(arguments)), depth = static_cast<int>(Problem::K::get(arguments));
   const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
-  wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant, OperandA, OperandB>(
-      arguments, TileWalk<Schedule>(static_cast<int>(Problem::Batch::get(arguments)), m, n), static_cast<int>(Problem::K::get(arguments)),
-      [](int batch) { return SourceA{batch}; }, [](int batch) { return Sink{batch}; });
+  using SourceA = MatrixSource<FunctorA, Index, M, typename Problem::K, Problem::kAKLast>;
+  const auto source_of = [](int of_batch) { return SourceA{of_batch}; };
+  if constexpr (Schedule::kSwaps) {
+    static_assert(!Problem::kComputesA && !Problem::kIsPaired && Sink::kPartColumns == 0, "the other way round than the main loop has them");
+    using OperandA = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileM, Schedule::kClusterN>;
+    using OperandB = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileN, Schedule::kClusterM>;
+    wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(
+        arguments, TileWalk<Schedule>(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
+  } else {
+    constexpr int kStreams = static_cast<int>(Problem::AStreams::kValue);
+    constexpr bool kRounds = kIsSameType<T, float> && kTerms == 1;
+    using OperandA =
+        typename Conditional<Problem::kComputesA, LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kRounds>,
+                             BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
+    using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
+    wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(
+        arguments, TileWalk<Schedule>(batch, m, n), depth, source_of, [](int of_batch) { return Sink{of_batch}; });
+  }
 }
 
 }  // namespace nautilus::kernels

@@ -7,15 +7,22 @@
 
 namespace nautilus::kernels {
 
+// Into how many equal shares, at most MOST, a number of groups falls.
+constexpr int equal_shares(int groups, int most) {
+  int shares = least(groups, most);
+  while (groups % shares != 0) --shares;
+  return shares;
+}
+
 // How many parts a tile's depth has, and by how many of them its columns are finished.
 template <class Schedule>
 struct DepthParts {
   static constexpr int kSlices = Schedule::kSlicesDepth ? Schedule::kConsumers : 1;
   static constexpr int kParts = kSlices * Schedule::kClusterK;
   static constexpr int kColumns = 8 * greatest(1, Schedule::kVectorC / 2);  // that lanes exchange
-  static constexpr int kShares = least(kParts, Schedule::kTileN / kColumns);
+  static_assert(Schedule::kTileN % kColumns == 0, "whole groups of columns");
+  static constexpr int kShares = equal_shares(Schedule::kTileN / kColumns, kParts);
   static constexpr int kShareColumns = Schedule::kTileN / kShares;
-  static_assert(kShares * kShareColumns == Schedule::kTileN && kShareColumns % kColumns == 0, "whole shares of columns");
 };
 
 // Adds the parts' sums in order. Every thread of the cluster but the consumers' meets them at one cluster barrier, where there are several
@@ -29,6 +36,12 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *s
   const auto place = [&](int of_slice, int band, int i) {  // every register of a warpgroup is a line of shared memory
     return shared + (((rows + of_slice) * kBands + band) * kSums + i) * kWarpgroupThreads + thread;
   };
+  const int part = rank * Parts::kSlices + slice;
+  LaneInputs<Sink, Parts::kShareColumns, Schedule::kVectorC> inputs;
+  const auto start_inputs = [&](int band) {
+    inputs.start(arguments, sink, first_row + band * kWarpgroupRows, first_column + part * Parts::kShareColumns);
+  };
+  if (part < Parts::kShares) start_inputs(0);
   device::named_barrier(barrier, Schedule::kConsumers * kWarpgroupThreads);  // the ring has been read
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
@@ -40,7 +53,6 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *s
   } else {
     device::named_barrier(barrier, Schedule::kConsumers * kWarpgroupThreads);
   }
-  const int part = rank * Parts::kSlices + slice;
   if (part >= Parts::kShares) return;
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
@@ -60,8 +72,8 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *s
         }
       }
     }
-    finish_band<Parts::kShareColumns, Schedule::kVectorC>(arguments, sink, first_row + band * kWarpgroupRows,
-                                                          first_column + part * Parts::kShareColumns, totals);
+    if (band > 0) start_inputs(band);
+    finish_band(arguments, sink, totals, inputs);
   }
 }
 

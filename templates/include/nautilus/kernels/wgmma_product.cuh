@@ -44,6 +44,9 @@ struct Warpgroups {
   static_assert(kParts == 1 || (kSharing == 1 && !Schedule::kPingPong && !Schedule::kStoresBoxes), "parts of the depth meet otherwise");
 };
 
+// Which operand no kernel writes.
+enum class Constant { kNone, kA, kB };
+
 // Which stage of the ring, and the parity of the phase in which it is used.
 template <int kStages>
 struct RingPlace {
@@ -144,10 +147,12 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
     }
     return;
   }
-  int last = 0;
+  // Whatever the warp does between products delays the next ones, the more so beside a warp that finishes a tile: places are found ahead, and
+  // by one lane for all, so that the compiler keeps descriptors in uniform registers.
+  int stage = device::shuffle(place.stage, 0), last = 0;
   for (int tile = 0; tile < tiles; ++tile) {
-    device::mbarrier_wait(ring.full + place.stage, place.parity);
-    const uint64 a = OperandA::descriptor(ring.a(place.stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(place.stage));
+    const uint64 a = OperandA::descriptor(ring.a(stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(stage));
+    device::mbarrier_wait(ring.full + stage, place.parity);
     NAUTILUS_UNROLL
     for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
     device::wgmma_fence();
@@ -161,16 +166,18 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       }
     }
     device::wgmma_commit();
-    if (tile > 0) {
-      device::wgmma_wait<1>();
-      ring.release(last);
-    }
-    last = place.stage;
+    const int read = stage;
     if constexpr (kStep == 1) {
       place.advance();
     } else {
       place.advance(kStep);
     }
+    stage = device::shuffle(place.stage, 0);
+    if (tile > 0) {
+      device::wgmma_wait<1>();
+      ring.release(last);
+    }
+    last = read;
   }
   when_started();
   device::wgmma_wait<0>();
@@ -181,8 +188,8 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 
 // Computes all tiles of WALK over DEPTH steps of the sum, at least 1. The first tensor maps of the arguments bring the operands, but for an A
 // that is loaded, of which SOURCE_OF(batch) gives the rows; SINK_OF(batch) takes the results, and the last map boxes of them. Floats are
-// multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant B is brought before earlier kernels have finished.
-template <class Schedule, class T, int kTerms, bool kBIsConstant, class OperandA, class OperandB, class A, class SourceOf, class SinkOf>
+// multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant operand is brought before earlier kernels have finished.
+template <class Schedule, class T, int kTerms, Constant kConstant, class OperandA, class OperandB, class A, class SourceOf, class SinkOf>
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SourceOf source_of, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule, OperandA::kIsLoaded>;
   constexpr int kCluster = Groups::kCluster;
@@ -202,30 +209,39 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
     ring.prepare();
   }
-  if constexpr (kCluster > 1) {
+  if constexpr (Groups::kSharing > 1) {  // others bring tiles to this block's barriers
     device::cluster_barrier();
   } else {
     device::block_barrier();
   }
+  if constexpr (Schedule::kEarlyTrigger) device::dependency_trigger();
   typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
     device::release_registers<Groups::kProducerRegisters>();
     const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-      device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
+      if constexpr (kConstant != Constant::kA) device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
       OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
                      ring.full + stage, beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
     };
     if constexpr (OperandA::kIsLoaded) {
-      write_tiles<OperandA, kBIsConstant>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, source_of, load_b);
+      write_tiles<OperandA, kConstant == Constant::kB>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, source_of, load_b);
     } else if (thread == 0) {
       const auto load_a = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+        if constexpr (kConstant == Constant::kA) device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
         OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, ring.a(stage),
                        ring.full + stage, beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
-      int early = 0;  // tiles of B that are on their way before those of A
-      if constexpr (kBIsConstant) {
+      const auto load_first = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+        if constexpr (kConstant == Constant::kA) {
+          load_a(at, tile, stage);
+        } else {
+          load_b(at, tile, stage);
+        }
+      };
+      int early = 0;  // tiles of a constant operand that are on their way before those of the other
+      if constexpr (kConstant != Constant::kNone) {
         const auto first = walk.place(block / kCluster);
-        for (; early < least(Schedule::kStages, tiles); ++early) load_b(first, early, early);
+        for (; early < least(Schedule::kStages, tiles); ++early) load_first(first, early, early);
       }
       device::dependency_wait();
       for (int number = block / kCluster; number < walk.count; number += clusters) {
@@ -235,31 +251,42 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
             --early;
           } else {
             device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
-            load_b(at, tile, place.stage);
+            load_first(at, tile, place.stage);
           }
-          load_a(at, tile, place.stage);
+          if constexpr (kConstant == Constant::kA) {
+            load_b(at, tile, place.stage);
+          } else {
+            load_a(at, tile, place.stage);
+          }
           place.advance();
         }
       }
-      device::dependency_trigger();
+      if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
     device::warp_barrier();
     if constexpr (Schedule::kClusterK > 1) device::cluster_barrier();  // as in finish_parts
   } else {
     device::acquire_registers<Groups::kConsumerRegisters>();
     device::dependency_wait();
-    const int consumer = group - 1;
+    const int consumer = device::shuffle(group, 0) - 1;
     const int first_row = Groups::kHasOwnRows ? consumer * Groups::kRows : 0;
     float sums[Groups::kBands][Schedule::kTileN / 2];
     ResultBoxes boxes{ring.results + consumer * ResultBoxes::kBytes, 1 + Schedule::kConsumers + consumer};
+    using Sink = decltype(sink_of(0));
+    typename Conditional<Schedule::kStoresBoxes, ColumnInputs<Sink, Schedule::kTileN>,
+                         LaneInputs<Sink, Schedule::kTileN, Schedule::kVectorC>>::Type inputs;
+    const auto start_inputs = [&](const typename TileWalk<Schedule>::Place &at, int band) {
+      inputs.start(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n);
+    };
     const auto finish = [&](const typename TileWalk<Schedule>::Place &at, float(&all)[Groups::kBands][Schedule::kTileN / 2]) {
       NAUTILUS_UNROLL
       for (int band = 0; band < Groups::kBands; ++band) {
-        const int row = at.m + first_m + first_row + band * kWarpgroupRows, column = at.n + first_n;
+        if (band > 0 && !decltype(inputs)::kHoldsAll) start_inputs(at, band);
         if constexpr (Schedule::kStoresBoxes) {
-          send_band<Schedule::kTileN>(arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch, row, column, all[band], boxes);
+          send_band<Schedule::kTileN>(arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch,
+                                      at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, all[band], boxes, inputs);
         } else {
-          finish_band<Schedule::kTileN, Schedule::kVectorC>(arguments, sink_of(at.batch), row, column, all[band]);
+          finish_band(arguments, sink_of(at.batch), all[band], inputs);
         }
       }
     };
@@ -272,6 +299,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         device::named_barrier(1 + consumer, 2 * kWarpgroupThreads);
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
           if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
+          start_inputs(at, 0);
         });
         place.advance((Schedule::kConsumers - 1) * tiles);
         finish(at, sums);
@@ -290,12 +318,13 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
         multiply_tile_split<OperandA, OperandB, Schedule::kConsumers>(sums, ring, place, rests, consumer, 1, tiles);
+        start_inputs(at, 0);
         finish(at, sums);
       }
     } else {
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
-        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [] {});
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] { start_inputs(at, 0); });
         finish(at, sums);
       }
     }

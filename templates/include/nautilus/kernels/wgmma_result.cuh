@@ -14,61 +14,83 @@ namespace nautilus::kernels {
 constexpr int kWarpgroupThreads = 128;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
 
-// Hands 64 rows of sums to the epilogue, those of a warpgroup's thread from FIRST_ROW on, chunk by chunk of columns.
-template <int kColumns, int kVector, class Sink, class A>
-NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, int first_row, int first_column, float (&sums)[kColumns / 2]) {
+// What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, asked for chunk by chunk of columns, one ahead of
+// the one that is finished, since a store keeps the compiler from moving reads; the first ones while products are under way.
+template <class SinkType, int kColumns, int kVector>
+struct LaneInputs {
+  using Sink = SinkType;
   using Epilogue = typename Sink::Epilogue;
-  constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
-  constexpr int kGroup = kTogether / 2;            // of steps of 8 columns
-  constexpr int kVectors = kTogether / kVector;
+  static constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
+  static constexpr int kGroup = kTogether / 2;            // of steps of 8 columns
+  static constexpr int kVectors = kTogether / kVector;
+  static constexpr int kChunks = kColumns / (8 * kGroup);
+  static constexpr bool kHoldsAll = false;
   static_assert(kColumns % (8 * kGroup) == 0, "whole chunks");
-  const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads, in_group = lane % 4;
-  const typename Sink::Row rows[2] = {sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4),
-                                      sink.row(arguments, first_row + thread / device::kWarpThreads * 16 + lane / 4 + 8)};
-  constexpr int kChunks = kColumns / (8 * kGroup);
-  const auto column = [&](int chunk, int v) {
+  typename Sink::Row rows[2];
+  int first_column;
+  typename Epilogue::template Inputs<kVector> held[2][2][kVectors];
+
+  template <class A>
+  NAUTILUS_DEVICE void start(const A &arguments, const Sink &sink, int row, int column) {
+    const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads;
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) rows[half] = sink.row(arguments, row + thread / device::kWarpThreads * 16 + lane / 4 + 8 * half);
+    first_column = column;
+    load(arguments, sink, 0);
+  }
+  NAUTILUS_DEVICE int column(int chunk, int v) const {
+    const int in_group = device::thread_index().x % 4;
     return first_column + chunk * 8 * kGroup + in_group % kGroup * 8 + in_group / kGroup * kTogether + v * kVector;
-  };
-  // Reads for a chunk are issued before the one ahead of it is finished: a store keeps the compiler from moving them.
-  typename Epilogue::template Inputs<kVector> inputs[2][2][kVectors];
-  const auto load = [&](int chunk) {
+  }
+  template <class A>
+  NAUTILUS_DEVICE bool is_inside(const A &arguments, const Sink &sink, int chunk, int half, int v) const {
+    return rows[half].is_inside && sink.has_column(arguments, column(chunk, v));
+  }
+  template <class A>
+  NAUTILUS_DEVICE void load(const A &arguments, const Sink &sink, int chunk) {
     NAUTILUS_UNROLL
     for (int half = 0; half < 2; ++half) {
       NAUTILUS_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        if (rows[half].is_inside && sink.has_column(arguments, column(chunk, v)))
-          inputs[chunk % 2][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
+        if (is_inside(arguments, sink, chunk, half, v))
+          held[chunk % 2][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
       }
     }
-  };
+  }
+};
+
+// Hands 64 rows of sums to the epilogue, a warpgroup's thread its own, whose inputs have been asked for.
+template <class Sink, int kColumns, int kVector, class A>
+NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&sums)[kColumns / 2], LaneInputs<Sink, kColumns, kVector> &inputs) {
+  using Inputs = LaneInputs<Sink, kColumns, kVector>;
+  constexpr int kGroup = Inputs::kGroup;
   KeptPart<Sink, 2> kept;
-  load(0);
   NAUTILUS_UNROLL
-  for (int chunk = 0; chunk < kChunks; ++chunk) {
-    if (chunk + 1 < kChunks) load(chunk + 1);
+  for (int chunk = 0; chunk < Inputs::kChunks; ++chunk) {
+    if (chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1);
     float part[kGroup][4];
     NAUTILUS_UNROLL
     for (int i = 0; i < kGroup; ++i) {
       NAUTILUS_UNROLL
       for (int e = 0; e < 4; ++e) part[i][e] = sums[(chunk * kGroup + i) * 4 + e];
     }
-    if constexpr (kGroup > 1) exchange_columns<kTogether, kGroup / 2>(part);
+    if constexpr (kGroup > 1) exchange_columns<Inputs::kTogether, kGroup / 2>(part);
     NAUTILUS_UNROLL
     for (int half = 0; half < 2; ++half) {
       NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (!rows[half].is_inside || !sink.has_column(arguments, column(chunk, v))) continue;
+      for (int v = 0; v < Inputs::kVectors; ++v) {
+        if (!inputs.is_inside(arguments, sink, chunk, half, v)) continue;
         Vector<float, kVector> values;
         NAUTILUS_UNROLL
         for (int e = 0; e < kVector; ++e) {
           const int held = v * kVector + e;
           values[e] = part[held / 2][2 * half + held % 2];
         }
-        const auto results =
-            Epilogue::template compute<kVector>(arguments, sink.at(rows[half], column(chunk, v)), inputs[chunk % 2][half][v], values);
-        kept.keep(half, chunk * kTogether + v * kVector, results);
+        const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
+        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[chunk % 2][half][v], values);
+        kept.keep(half, chunk * Inputs::kTogether + v * kVector, results);
       }
-      kept.finish(arguments, sink, rows[half], half, (chunk + 1) * kTogether, first_column);
+      kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
     }
   }
 }
@@ -108,60 +130,92 @@ struct ResultBoxes {
   NAUTILUS_DEVICE static bool is_elected() { return device::thread_index().x % kWarpgroupThreads == 0; }
 };
 
-// The same as finish_band for an epilogue with one store, of rows at one distance, whose loads are the same for all rows: MAP is of the
-// tensor that the store writes. What lies outside of it is dropped.
-template <int kColumns, class Sink, class A>
-NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map, const Sink &sink, int batch, int first_row,
-                               int first_column, float (&sums)[kColumns / 2], ResultBoxes &boxes) {
+// What an epilogue with one store loads for the columns of a tile, the same for all rows: asked for box by box, so that the first are on
+// their way while products are.
+template <class SinkType, int kColumns>
+struct ColumnInputs {
+  using Sink = SinkType;
   using Epilogue = typename Sink::Epilogue;
-  using Store = typename Epilogue::Store0;
-  using Batch = typename BatchOf<typename Store::Map>::Type;
-  constexpr int kItemBytes = static_cast<int>(sizeof(typename Store::Storage));
-  constexpr int kBoxColumns = kBoxRowBytes / kItemBytes * Sink::kSums, kSteps = kBoxColumns / 8;  // of sums
-  constexpr int kBoxes = kColumns / kBoxColumns;
+  static constexpr int kItemBytes = static_cast<int>(sizeof(typename Epilogue::Store0::Storage));
+  static constexpr int kBoxColumns = kBoxRowBytes / kItemBytes * Sink::kSums;  // of sums
+  static constexpr int kBoxes = kColumns / kBoxColumns, kSteps = kBoxColumns / 8;
+  static constexpr int kHeld = least(2, kBoxes);  // boxes at once
+  static constexpr bool kHoldsAll = kHeld == kBoxes;
   static_assert(kBoxes * kBoxColumns == kColumns && Epilogue::kStores == 1, "whole boxes of one tensor");
+  typename Epilogue::template Inputs<2> held[kHeld][kSteps];
+
+  // The first of the two columns of a step that the lane has, from that of the tile on.
+  NAUTILUS_DEVICE static int column(int box, int step) {
+    return box * kBoxColumns + step * 8 + static_cast<int>(static_cast<unsigned>(device::lane_index()) % 4) * 2;
+  }
+  template <class A>
+  NAUTILUS_DEVICE static bool has_column(const A &arguments, const Sink &sink, int at) {
+    return Sink::has_whole_tiles(kColumns) || sink.has_column(arguments, at);
+  }
+  // Asks for those of the first boxes; ROW is any.
+  template <class A>
+  NAUTILUS_DEVICE void start(const A &arguments, const Sink &sink, int row, int first_column) {
+    NAUTILUS_UNROLL
+    for (int box = 0; box < kHeld; ++box) load(arguments, sink, row, first_column, box);
+  }
+  // A box is finished: asks for those of the one that takes its place.
+  template <class A>
+  NAUTILUS_DEVICE void follow(const A &arguments, const Sink &sink, int row, int first_column, int box) {
+    if (box + kHeld < kBoxes) load(arguments, sink, row, first_column, box + kHeld);
+  }
+
+ private:
+  template <class A>
+  NAUTILUS_DEVICE void load(const A &arguments, const Sink &sink, int row, int first_column, int box) {
+    NAUTILUS_UNROLL
+    for (int step = 0; step < kSteps; ++step) {
+      const int at = first_column + column(box, step);
+      if (has_column(arguments, sink, at)) held[box % kHeld][step] = Epilogue::template load<2>(arguments, sink.at(sink.row(arguments, row), at));
+    }
+  }
+};
+
+// The same as finish_band for an epilogue with one store, of rows at one distance, whose loads are the same for all rows and have been asked
+// for: MAP is of the tensor that the store writes. What lies outside of it is dropped.
+template <int kColumns, class Inputs, class A>
+NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map, const typename Inputs::Sink &sink, int batch, int first_row,
+                               int first_column, float (&sums)[kColumns / 2], ResultBoxes &boxes, Inputs &inputs) {
+  using Sink = typename Inputs::Sink;
+  using Epilogue = typename Sink::Epilogue;
+  using Batch = typename BatchOf<typename Epilogue::Store0::Map>::Type;
   const auto row_of = [&](int row) { return sink.row(arguments, first_row + row); };
   if (!row_of(0).is_inside) return;  // so are all others
-  const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads;
-  const int row = thread / device::kWarpThreads * 16 + lane / 4, pair = lane % 4 * 2;
-  const auto column = [&](int box, int step) { return first_column + box * kBoxColumns + step * 8 + pair; };
-  const auto has_column = [&](int at) { return Sink::has_whole_tiles(kColumns) || sink.has_column(arguments, at); };
-  typename Epilogue::template Inputs<2> inputs[2][kSteps];
-  const auto load = [&](int box) {
-    NAUTILUS_UNROLL
-    for (int step = 0; step < kSteps; ++step) {
-      if (has_column(column(box, step)))
-        inputs[box % 2][step] = Epilogue::template load<2>(arguments, sink.at(row_of(0), column(box, step)));
-    }
-  };
-  load(0);
+  const unsigned thread = static_cast<unsigned>(device::thread_index().x) % kWarpgroupThreads, lane = thread % device::kWarpThreads;
+  const unsigned row = thread / device::kWarpThreads * 16 + lane / 4;
+  // Bytes of a lane, those of a step and what the swizzle turns over, which eight rows repeat, meet in a place by exclusive or.
+  constexpr unsigned kStepBytes = 8 / Sink::kSums * Inputs::kItemBytes;
+  const unsigned lane_place = row * kBoxRowBytes + (lane % 4 * (kStepBytes / 4) ^ row % 8 * 16);
   NAUTILUS_UNROLL
-  for (int box = 0; box < kBoxes; ++box) {
-    if (box + 1 < kBoxes) load(box + 1);
+  for (int box = 0; box < Inputs::kBoxes; ++box) {
     unsigned char *const filled = boxes.take();
     NAUTILUS_UNROLL
-    for (int step = 0; step < kSteps; ++step) {
-      if (!has_column(column(box, step))) continue;
-      const int byte = (step * 8 + pair) / Sink::kSums * kItemBytes;
+    for (int step = 0; step < Inputs::kSteps; ++step) {
+      const int column = first_column + Inputs::column(box, step);
+      if (!Inputs::has_column(arguments, sink, column)) continue;
       NAUTILUS_UNROLL
       for (int half = 0; half < 2; ++half) {
-        const int held = (box * kSteps + step) * 4 + 2 * half;
+        const int held = (box * Inputs::kSteps + step) * 4 + 2 * half;
         Vector<float, 2> values;
         values[0] = sums[held];
         values[1] = sums[held + 1];
         using Place = decltype(sink.at(row_of(0), 0));
         using Index = typename Place::Index;
-        // Eight rows repeat the swizzle.
-        unsigned char *const place = filled + (row + 8 * half) * kBoxRowBytes + ((byte / 16 ^ row % 8) * 16 + byte % 16);
-        const StagedCoordinates<Index, Place::kRank> at{{sink.at(row_of(row + 8 * half), column(box, step))}, place};
-        Epilogue::template compute<2>(arguments, at, inputs[box % 2][step], values);
+        unsigned char *const place = filled + (lane_place ^ step * kStepBytes) + 8 * half * kBoxRowBytes;
+        const StagedCoordinates<Index, Place::kRank> at{{sink.at(row_of(static_cast<int>(row) + 8 * half), column)}, place};
+        Epilogue::template compute<2>(arguments, at, inputs.held[box % Inputs::kHeld][step], values);
       }
     }
     int at[Batch::kRank];
     Batch::split(arguments, batch, at);
-    at[0] = (first_column + box * kBoxColumns) / Sink::kSums;
+    at[0] = (first_column + box * Inputs::kBoxColumns) / Sink::kSums;
     at[1] = first_row;
     boxes.send(map, filled, at);
+    inputs.follow(arguments, sink, first_row, first_column, box);
   }
 }
 
