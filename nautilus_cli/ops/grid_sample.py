@@ -37,7 +37,12 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     attrs = inference.attrs
     mode = one_of(attrs.mode, MODES, "mode")
     one_of(attrs.padding_mode, PADDINGS, "padding_mode")
-    x = operand(inference, 0, "X", ALL if mode == "nearest" else FLOATS)
+    x = operand(inference, 0, "X", ALL)
+    if mode != "nearest" and x.dtype not in FLOATS:
+        raise ModelError(
+            f"operand 'X' has type {x.dtype} and mode is {mode}; the specification does not say how what lies between such elements is "
+            "rounded, so that only mode 'nearest' is supported for them"
+        )
     return (sampled_type(x, operand(inference, 1, "grid", FLOATS)),)
 
 
