@@ -43,6 +43,9 @@ MOST_COPIED = 32
 MOST_TOGETHER = 16
 """Outputs that one kernel copies, each with a load and a store of its own."""
 
+MOST_REPEATED = 1 << 12
+"""Elements of a kernel that works a number out again for each: that costs less than a kernel for the number alone."""
+
 READ_ONCE = frozenset({"compaction"})
 """Families that load each element once, so that anything pointwise may be evaluated there."""
 
@@ -91,11 +94,41 @@ def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
         if node in gathers and node not in clusters.of:
             cluster = clusters.start("gather", node, node)
             _grow(clusters, cluster, _same_elements(flow, cluster, next(node.results()).type.elements))
+    numbers = _numbers(clusters)
     for node in flow.computing:
-        begun = clusters.start("pointwise", None, node) if node not in clusters.of else copies.get(node)
+        begun = clusters.start("pointwise", None, node) if node not in clusters.of and node not in numbers else copies.get(node)
         if begun is not None:
             _grow(clusters, begun, _same_elements(flow, begun, next(node.results()).type.elements))
+    for node in reversed(numbers):
+        if node not in clusters.of:
+            _place_number(clusters, node)
     return FusedGraph(graph, groups_of(clusters, stored_left))
+
+
+def _numbers(clusters: Clusters) -> list[Node]:
+    """Return the free nodes that compute one number of nothing that a kernel stores, in topological order: of sizes, constants, inputs."""
+    flow = clusters.flow
+    found: list[Node] = []
+    for node in flow.computing:
+        if node in clusters.of or not _is_pointwise(node) or not same(next(node.results()).type.elements, 1):
+            continue
+        if all(producer in found for producer in flow.predecessors(node)):
+            found.append(node)
+    return found
+
+
+def _place_number(clusters: Clusters, node: Node) -> None:
+    """Put NODE, which computes one number, into the pointwise kernel that alone reads it, if that is short; else it begins one."""
+    flow = clusters.flow
+    result = next(node.results())
+    readers = {clusters.of.get(reader) for reader in flow.readers.get(result, ())}
+    (reader,) = readers if len(readers) == 1 else (None,)
+    if reader is not None and reader.kind == "pointwise" and not _leaves(flow, result):
+        elements = upper(next(reader.members[0].results()).type.elements)
+        if elements <= MOST_REPEATED and clusters.may_add(reader, node):
+            clusters.add(reader, node)
+            return
+    _grow(clusters, clusters.start("pointwise", None, node), _same_elements(flow, clusters.of[node], 1))
 
 
 def _joins_write(clusters: Clusters, node: Node) -> bool:

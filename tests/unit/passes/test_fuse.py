@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.graph import FusedGraph, Graph, Value
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import F32, I64, TensorType
@@ -289,3 +290,15 @@ def test_a_number_is_not_read_where_it_is_given() -> None:
     doubled = builder.node("Mul", [builder.node("Neg", [total]), number(builder, size, I64)])
     fused = fuse(prune(builder.graph([("y", doubled)])))
     assert [[node.op for node in group.nodes] for group in fused.groups] == [["ReduceSum", "Neg"], ["Mul"]]
+
+
+@pytest.mark.parametrize(("most", "wanted"), [(64, 1), (1 << 20, 2)])
+def test_a_number_of_sizes_is_worked_out_where_it_is_read(most: int, wanted: int) -> None:
+    """A ratio of sizes divides a table: within its kernel where that is short, else once, ahead."""
+    size = symbol("size", 1, most)
+    emit = GraphBuilder()
+    x = Value(TensorType(F32, (size,)))
+    ratio = emit.node("Div", [number(emit, size, F32), emit.constant(np.float32(3))])
+    y = emit.node("Mul", [emit.node("Neg", [x]), ratio])
+    graph = Graph((("x", x),), (("y", y),), tuple(emit.nodes))
+    assert kinds(fuse(graph)) == ["pointwise"] * wanted
