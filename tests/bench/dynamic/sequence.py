@@ -18,11 +18,11 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.library import Library
 
 STEADY_RUNS = 7
-_TO_DEVICE, _STREAM = 0, 0
+_TO_DEVICE = 0
 
 
-class DeviceMemory:
-    """How much memory of the device is taken, as the driver says."""
+class Device:
+    """A stream of its own, and how much memory of the device is taken, as the driver says."""
 
     def __init__(self) -> None:
         self._driver = ctypes.CDLL("libcuda.so.1")
@@ -31,6 +31,9 @@ class DeviceMemory:
         self._driver.cuDeviceGet(ctypes.byref(device), 0)
         self._driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
         self._driver.cuCtxSetCurrent(context)
+        stream = ctypes.c_void_p()
+        self._driver.cuStreamCreate(ctypes.byref(stream), 1)  # that waits for no other
+        self.stream = stream.value or 0
 
     def taken(self) -> int:
         """Return bytes."""
@@ -54,7 +57,8 @@ def random_shapes(dims: Mapping[str, DimRange], count: int) -> Iterator[tuple[in
 
 def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> dict[str, Any]:
     """Return how a context does that gets one random shape after the other, after the largest one."""
-    memory = DeviceMemory() if not library.is_emulated else None
+    device = None if library.is_emulated else Device()
+    stream = 0 if device is None else device.stream
     rows: list[list[float]] = []
     taken, resident = [], []
     highs = [dim.high for dim in dims.values()]
@@ -67,8 +71,8 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
             stack.callback(library.model.free, places[-1])
         filled = [np.ones(tensor.bytes // tensor.dtype.itemsize, tensor.dtype) for tensor in library.inputs]
         for array, place in zip(filled, places, strict=False):
-            library.model.copy(place, array.ctypes.data, array.nbytes, _TO_DEVICE, _STREAM)
-        context.synchronize(_STREAM)
+            library.model.copy(place, array.ctypes.data, array.nbytes, _TO_DEVICE, stream)
+        context.synchronize(stream)
         inputs, outputs = places[: len(filled)], places[len(filled) :]
 
         def run_us(shape: tuple[int, int] | None) -> tuple[float, float, float]:
@@ -77,14 +81,14 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
             if shape is not None:
                 context.reshape([shape for _ in library.inputs])
             reshaped = time.perf_counter()
-            context.run(inputs, outputs, _STREAM)
+            context.run(inputs, outputs, stream)
             launched = time.perf_counter()
-            context.synchronize(_STREAM)
+            context.synchronize(stream)
             return (reshaped - begin) * 1e6, (launched - begin) * 1e6, (time.perf_counter() - begin) * 1e6
 
         def note_memory() -> None:
-            if memory is not None:
-                taken.append(memory.taken())
+            if device is not None:
+                taken.append(device.taken())
                 resident.append(resident_bytes())
 
         note_memory()
@@ -99,7 +103,7 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
             rows[-1] = [*shape, *(round(us, 1) for us in rows[-1])]
         note_memory()
     found: dict[str, Any] = {"shapes": len(rows)}
-    if memory is None:
+    if device is None:
         return found
     of = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
     firsts = [first / steady for first, steady in zip(of["first"], of["steady"], strict=True)]
