@@ -25,12 +25,14 @@ from nautilus_cli.driver.origin import open_origin
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.dims import Symbol, same
+from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels.base import Choose
 from nautilus_cli.lowering.control import launches_of
-from nautilus_cli.lowering.plan import SIZES_NOTE
+from nautilus_cli.lowering.plan import SIZES_NOTE, Launch
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.lowering.prologues import settle
 from nautilus_cli.passes import pipeline
@@ -68,9 +70,10 @@ def per_node(
     kernels_of = open_origin(library, options.model) if library.dimensions else model  # kernels that serve all sizes, as the library's
     fused = settle(pipeline.run(kernels_of.graph), fp32_mode=settings.fp32_mode)
     inputs = check.given_or_drawn(model.graph, settings)
+    sizes = _sizes(kernels_of.graph, model.graph)
     bench = _Bench(
         model=model,
-        sizes=_sizes(kernels_of.graph, model.graph),
+        sizes=sizes,
         options=options,
         settings=settings,
         target=registry.target(library.info.target),
@@ -80,10 +83,11 @@ def per_node(
     )
     groups = bench.compare(fused)
     notes = []
-    launched = {launch["kernel"] for launch in held["launches"] if launch["note"] != SIZES_NOTE}
+    launched = {_held_kernel(launch, library, sizes) for launch in held["launches"] if launch["note"] != SIZES_NOTE}
     if {kernel for group in groups for kernel in group.kernel.split()} != {held["kernels"][number]["symbol"] for number in launched}:
         notes.append(
-            f"the library was compiled by Nautilus {library.info.version}, which chose other kernels; compared were those of today."
+            f"the library, by Nautilus {library.info.version}, has other kernels for these sizes: those that are chosen today, without "
+            "records of measurements, were compared."
         )
     unseen = sum(not group.comparisons for group in groups)
     if unseen:
@@ -201,11 +205,26 @@ class _Bench:
             with load_library(path, device=self.options.device, place=place) as library:
                 self.progress("running", 0, 1)
                 found = library({name: drawn.array for name, drawn in self.inputs.items()})
-        numbers = iter([launch.kernel for launch in planned.launches if launch.note != SIZES_NOTE])
+        numbers = iter([_kernel(launch, self.sizes) for launch in planned.launches if launch.note != SIZES_NOTE])
         return (
             {number: _symbols(group, numbers, symbols) for number, group in enumerate(exposed.groups)},
             {name: _in_onnx_order(found[name], value) for name, value in exposed.graph.outputs},
         )
+
+
+def _kernel(launch: Launch, sizes: Mapping[str, int]) -> int:
+    """Return the number of the kernel that sizes choose for a launch."""
+    fitting = (one.kernel for one in launch.alternatives if substitute(one.condition, sizes) <= 0)
+    return next(fitting, launch.kernel)
+
+
+def _held_kernel(launch: Mapping[str, Any], library: Library, sizes: Mapping[str, int]) -> int:
+    """Return the same of a launch as the manifest has it."""
+    known = {d.name: Symbol(d.name, d.low, d.high, d.divisor) for d in library.dimensions}
+    for one in launch.get("alternatives", ()):
+        if substitute(parse_size(one["condition"].removesuffix(" <= 0"), known), sizes) <= 0:
+            return int(one["kernel"])
+    return int(launch["kernel"])
 
 
 def _symbols(group: Group, numbers: Iterator[int], symbols: Sequence[str]) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 from nautilus_cli.frontend.load import load
+from nautilus_cli.ir.dims import Symbol
+from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.text import constants_by_key, print_graph
 from nautilus_cli.ir.text_reader import parse_graph
 from nautilus_cli.lowering.planner import plan_each
@@ -130,15 +134,28 @@ def test_golden_outputs_and_folders_of_cases(nautilus: Caller, model: Path, tmp_
     assert "the library was compiled for 1 to 40" in nautilus("verify", model, library, "--dataset", cases).refused(2)
 
 
-@pytest.mark.parametrize("given", [(), ("--dim", "batch=7")])
-def test_each_group_is_compared_with_kernels_for_all_sizes(given: tuple[str, ...], nautilus: Caller, model: Path) -> None:
+def test_each_group_is_compared_with_the_kernel_that_the_sizes_choose(nautilus: Caller, model: Path) -> None:
     library = compiled(nautilus, model, "--dim", "batch=1..40")
-    data = json.loads(nautilus("verify", model, library, "--per-node", *given, "--json").done().out)
-    assert len(data["groups"]) >= 3 and data["fault"] is None
     manifest = json.loads(library.with_suffix(".json").read_text())
-    serving = {manifest["kernels"][launch["kernel"]]["symbol"] for launch in manifest["launches"]}
-    assert {group["kernel"] for group in data["groups"]} == serving, "of each launch the kernel that serves all sizes, no alternative"
-    assert any(tensor["name"] == "hidden" and tensor["match"] for group in data["groups"] for tensor in group["tensors"])
+    batch = Symbol("batch", 1, 40)
+
+    def chosen(launch: dict[str, Any], size: int) -> int:
+        """Return the number of the kernel that a launch has for a batch."""
+        for one in launch.get("alternatives", ()):
+            if substitute(parse_size(one["condition"].removesuffix(" <= 0"), {"batch": batch}), {"batch": size}) <= 0:
+                return int(one["kernel"])
+        return int(launch["kernel"])
+
+    compared = []
+    for size in (1, 7, 40):
+        done = nautilus("verify", model, library, "--per-node", "--dim", f"batch={size}", "--json").done()
+        assert "has other kernels" not in done.err
+        data = json.loads(done.out)
+        assert len(data["groups"]) >= 3 and data["fault"] is None
+        compared.append({group["kernel"] for group in data["groups"]})
+        assert compared[-1] == {manifest["kernels"][chosen(launch, size)]["symbol"] for launch in manifest["launches"]}
+        assert any(tensor["name"] == "hidden" and tensor["match"] for group in data["groups"] for tensor in group["tensors"])
+    assert compared[0] != compared[-1], "one row takes another kernel than forty do"
 
 
 def test_a_mask_as_long_as_past_and_tokens_is_sampled_too(nautilus: Caller, tmp_path: Path) -> None:
