@@ -42,7 +42,8 @@ def repeated(attrs: LoopAttrs, arrays: Sequence[np.ndarray | None], run: Run) ->
         ModelError: it goes on after as many iterations as it may have.
     """
     trips, start, *operands = arrays
-    states: list[np.ndarray | None] = list(operands[: attrs.states])
+    rooms = [value.type for _, value in attrs.body.inputs[: attrs.states]]
+    states = _with_room(operands[: attrs.states], rooms)
     scanned = operands[attrs.states :][: len(attrs.scanned)]
     outside = operands[attrs.states + len(attrs.scanned) :]
     limit = attrs.trips if trips is None else int(trips.item())
@@ -53,17 +54,20 @@ def repeated(attrs: LoopAttrs, arrays: Sequence[np.ndarray | None], run: Run) ->
             raise ModelError(f"the loop goes on after {attrs.most} iterations")
         found = list(run(attrs.body, [*states, *_pieces(scanned, attrs.scanned, number), *outside]))
         goes_on = bool(found.pop(0).item()) if attrs.is_conditional else True
-        states = list(found[: attrs.states])  # of which one may begin what there is room for
+        states = _with_room(found[: attrs.states], rooms)
         for pieces, piece in zip(collected, found[attrs.states :], strict=True):
             pieces.append(piece)
         number += 1
     first = 1 if attrs.is_conditional else 0
     types = [value.type for _, value in attrs.body.outputs[first + attrs.states :]]
     results = [_stacked(pieces, type_, is_reverse) for pieces, type_, is_reverse in zip(collected, types, attrs.collected, strict=True)]
-    rooms = [value.type for _, value in attrs.body.inputs[: attrs.states]]
+    return (*states, *results)
+
+
+def _with_room(states: Sequence[np.ndarray | None], rooms: Sequence[TensorType]) -> list[np.ndarray]:
+    """Return states of the shapes for which there is room; one may begin that."""
     given = [(state, room) for state, room in zip(states, rooms, strict=True) if state is not None]
-    whole = [state if state.shape == room.shape else filled(state, room.static[0]) for state, room in given]
-    return (*whole, *results)
+    return [state if state.shape == room.shape else filled(state, room.static[0]) for state, room in given]
 
 
 def _pieces(scanned: Sequence[np.ndarray | None], reverse: Sequence[bool], number: int) -> list[np.ndarray]:

@@ -150,7 +150,7 @@ def test_many_iterations_under_a_condition_are_not_unrolled(trips: str) -> None:
 @pytest.mark.parametrize(("trips", "bound"), [('""', "without a trip count"), ("n", "with 1000 iterations that may or may not happen")])
 def test_too_many_iterations_under_a_condition_of_what_must_be_unrolled(trips: str, bound: str) -> None:
     body = """(int64 i, bool c, float[p] a) => (bool c2, float[q] b) {
-        b = Concat <axis: int = 0> (a, x) s = ReduceSum <keepdims: int = 0> (b) z = CastLike(i, s) c2 = Less(s, z) }"""
+        b = Concat <axis: int = 0> (a, a) s = ReduceSum <keepdims: int = 0> (b) z = CastLike(i, s) c2 = Less(s, z) }"""
     found = refused(loop(body, trips=trips, count=1001, outputs="float[r] y"))
     assert f"node '#3 Loop' (Loop): its condition is only known at run time, {bound}; at most 64" in found
 
@@ -163,10 +163,20 @@ def test_trip_count_at_run_time() -> None:
 
 
 def test_trip_count_at_run_time_of_what_must_be_unrolled() -> None:
-    body = "(int64 i, bool c, float[p] a) => (bool c2, float[q] b) { c2 = Identity(c) b = Concat <axis: int = 0> (a, x) }"
+    body = "(int64 i, bool c, float[p] a) => (bool c2, float[q] b) { c2 = Identity(c) b = Concat <axis: int = 0> (a, a) }"
     found = refused(loop(body, trips="k", inputs="float[3] x, int64 k", outputs="float[r] y"))
     assert "its trip count is only known at run time, and its body cannot be repeated as it is: state 0 is f32[3] before" in found
     assert "--bind NAME=VALUE" in found
+
+
+def test_states_that_grow_are_not_unrolled() -> None:
+    """Through many iterations, or until a condition says; behind an empty loop, it is what it was before."""
+    body = "(int64 i, bool c, float[p] a) => (bool c2, float[q] b) { c2 = Identity(c) b = Concat <axis: int = 0> (a, x) }"
+    assert "nautilus::Loop" in ops(hold(loop(body, trips="n", count=100, outputs="float[r] y"), {"x": X}))
+    body = """(int64 i, bool c, float[p] a) => (bool c2, float[q] b) {
+        b = Concat <axis: int = 0> (a, x) s = ReduceSumSquare <keepdims: int = 0> (b) c2 = Less(s, bound) }"""
+    text = loop(body, trips='""', inputs="float[3] x, float bound", outputs="float[r] y")
+    hold(text, *({"x": X, "bound": np.array(bound, np.float32)} for bound in (-1, 20, 90)))
 
 
 COUNTED = "(int64 i, bool c, float[3] a) => (bool c2, float[3] b, float[3] s) { c2 = Identity(c) b = Add(a, x) s = Mul(a, b) }"
@@ -214,9 +224,9 @@ def test_declared_length_that_cannot_be() -> None:
 
 def test_state_that_changes_its_shape_under_a_condition() -> None:
     body = """(int64 i, bool c, float[p] a) => (bool c2, float[q] b) {
-        b = Concat <axis: int = 0> (a, x) s = ReduceSum <keepdims: int = 0> (b) c2 = Less(s, bound) }"""
+        b = Concat <axis: int = 0> (a, a) s = ReduceSum <keepdims: int = 0> (b) c2 = Less(s, bound) }"""
     found = refused(loop(body, inputs="float[3] x, float bound", outputs="float[r] y"))
-    assert "loop-carried value 0 is f32[9] in one case and f32[6] in the other" in found
+    assert "loop-carried value 0 is f32[12] in one case and f32[6] in the other" in found
 
 
 @pytest.mark.parametrize(
