@@ -193,7 +193,9 @@ NAUTILUS_API nautilus_status nautilus_dimension_describe(const nautilus_model *m
 
 /* What the outputs' shapes and a context's workspace are for the inputs' shapes; where the model computes a dimension, what that is at
  * most. INPUTS holds one array a input, of as many numbers as it has dimensions; OUTPUTS, whose arrays are written, may be NULL or hold
- * NULL, and so may WORKSPACE_BYTES be. */
+ * NULL, and so may WORKSPACE_BYTES be. Where a run waits for a number that a kernel gives and plans what follows by it (steps `read` of the
+ * manifest), this is the workspace without that: a context's own one grows within the run, and one of the caller's has to be large enough,
+ * or the run is an error. */
 NAUTILUS_API nautilus_status nautilus_shapes(const nautilus_model *model, const int64_t *const *inputs, int64_t *const *outputs,
                                              size_t *workspace_bytes);
 
