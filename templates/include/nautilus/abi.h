@@ -21,8 +21,8 @@
  * - Where a model has branches or loops whose course only the run knows, nautilus_run waits for the stream whenever a value decides how it
  *   goes on; such a run cannot be captured into a CUDA graph.
  * - nautilus_run and nautilus_run_host allocate nothing, except that of a model with open dimensions the second run with the same
- *   shapes builds the graph that later ones replay, and
- *   that of a model of which inputs decide shapes by their values a run takes memory for sizes beyond those before.
+ *   shapes builds the graphs that later ones replay, or a long loop in the first, and that of a model in which values of inputs, or numbers
+ *   that kernels give, decide what has to be planned for, a run takes memory for sizes beyond those before.
  * - Device memory and streams are of the device's primary context, the one that the CUDA runtime and the frameworks use.
  * - All libraries export these same names: a program that uses two of them opens each with dlopen(..., RTLD_LOCAL) and asks dlsym.
  */
