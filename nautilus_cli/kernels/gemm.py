@@ -30,7 +30,7 @@ class Problem:
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
         is_straight: whether both functors only load, as `accumulate`, from places at fixed distances; only ranks schedules.
-        a_work: functions that are applied to an element of A wherever it is loaded; only ranks schedules.
+        a_work: what is computed of an element of A wherever it is loaded, in additions; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
     """

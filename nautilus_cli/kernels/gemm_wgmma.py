@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import same
-from nautilus_cli.ir.expression import Apply, Expression, Read, RowProgram, Step
+from nautilus_cli.ir.expression import Expression, Read, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
@@ -42,7 +42,8 @@ class Problem:
         computes_a: whether threads load A and compute its values; else bulk copies bring it.
         a_storage: type of the elements in memory that a computed A has most of; only sizes vectors.
         a_streams: loads of a computed A that differ from element to element; only sizes what is in registers together.
-        a_work: functions that a computed A applies to an element; only ranks schedules.
+        a_loads: all loads of a computed A; only ranks schedules.
+        a_work: what is computed of an element of A, in additions; only ranks schedules.
         is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
         part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
@@ -63,9 +64,14 @@ class Problem:
     computes_a: bool = False
     a_storage: DType = F16
     a_streams: int = 1
+    a_loads: int = 1
     a_work: int = 0
     is_paired: bool = False
     part_columns: int = 0
+
+    @property
+    def _loaded(self) -> Loaded:
+        return Loaded(bytes=self.a_storage.bytes, streams=self.a_streams, loads=self.a_loads, work=self.a_work)
 
     @property
     def product(self) -> WgmmaProduct:
@@ -80,7 +86,7 @@ class Problem:
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
             terms=self.terms,
-            loaded_a=Loaded(bytes=self.a_storage.bytes, streams=self.a_streams, work=self.a_work) if self.computes_a else None,
+            loaded_a=self._loaded if self.computes_a else None,
             is_paired=self.is_paired,
             part_columns=self.part_columns,
         )
@@ -119,7 +125,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
             result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0,
             computes_a=bool(boxes.violations(a, problem.multiply)),
             a_streams=max(1, sum(_is_streamed(step) for step in a.steps)),
-            a_work=sum(isinstance(step, Apply) for step in a.steps),
+            a_loads=max(1, sum(isinstance(step, Read) for step in a.steps)),
         )
 
     def map_violations(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:

@@ -50,6 +50,7 @@ _SHARED_BYTES_PER_CYCLE = 124
 _COPY_INSTRUCTIONS = 2
 _COPY_CYCLES = 10  # of a thread that brings its vectors one after another
 _COMPUTED_INSTRUCTIONS = 14
+_COMPUTED_LATENCY = 600
 _SCHEDULERS = 4
 _LINE_BYTES = 128
 _SHORT_RUN_SHARE = 0.68  # of the bandwidth, where less than a line lies together
@@ -375,8 +376,11 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         moved = 2 * s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES
         finish += _CLUSTER_CYCLES + moved / _SHARED_BYTES_PER_CYCLE + moved / _REMOTE_BYTES_PER_CYCLE
 
+    computing = _COMPUTED_LATENCY if shape.a_work else 0  # what is read comes after the products that it could hide behind
+
     def round_cycles(together: int) -> float:
-        return ceil(ceil(shape.k / s.tile_k) / s.cluster_k) * max(together * busy, latency) + _MEMORY_LATENCY + finish
+        tile = max(together * busy, latency) + computing
+        return ceil(ceil(shape.k / s.tile_k) / s.cluster_k) * tile + _MEMORY_LATENCY + finish
 
     resident = _resident_blocks(problem, s, target)
     full, rest = divmod(grid(problem, s)[0] * shape.batch, target.multiprocessors * resident)

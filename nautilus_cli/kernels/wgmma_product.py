@@ -63,9 +63,8 @@ _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
 _BOX_FINISH_CYCLES = 1970
 _BOXED_PER_CYCLE = 38.9
-_LOAD_INSTRUCTIONS = 8  # of a vector of a computed A, beside one to widen each element
-_STORE_INSTRUCTIONS = 4
-_LOAD_LATENCY = 500
+_LOAD_INSTRUCTIONS = 2.5  # of an element of a computed A
+_LOAD_LATENCY = 1220
 _SCHEDULERS = 4
 _MEMORY_SHARE = 0.766  # of the bandwidth
 _HIDING = 2.7
@@ -148,11 +147,13 @@ class Loaded:
     Attributes:
         bytes: of a stored element.
         streams: loads that differ from element to element.
-        work: functions that are applied to an element.
+        loads: all of them.
+        work: what is computed of an element, in additions.
     """
 
     bytes: int
     streams: int
+    loads: int
     work: int
 
 
@@ -242,7 +243,9 @@ def consumer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
 def producer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
     """Return the registers of a producer's thread: those that load and compute need more than the one that starts copies."""
     if loads_a:
-        return min(entry_registers(schedule), 104 if schedule.consumers == 3 else 128)
+        s = schedule
+        sums = -(-(s.rows // WARPGROUP_ROWS * s.tile_n // 2 + _SUM_OVERHEAD_REGISTERS) // 8) * 8
+        return max(40, min(216, entry_registers(s) * (s.consumers + 1) - sums * s.consumers))
     return 32 if schedule.consumers == 3 else 40
 
 
@@ -533,14 +536,23 @@ def _tensor_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
 
 
 def _loading_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
-    """Return how long a warpgroup takes to load, compute and write A's part of a step; 0 where bulk copies bring it."""
+    """Return how long a warpgroup takes to load, compute and write A's part of a step; 0 where bulk copies bring it.
+
+    The time until what it reads comes is shared by the tiles whose reads are under way together, as kernels/wgmma_loaded.cuh has it.
+    """
     loaded = problem.loaded_a
     if loaded is None:
         return 0.0
-    elements = schedule.tile_m * ROW_BYTES / problem.element_bytes
-    vectors = elements / schedule.vector_a * (loaded.streams * _LOAD_INSTRUCTIONS + _STORE_INSTRUCTIONS)
-    issue = (elements * (loaded.streams + 1) + vectors) / WARP_THREADS / _SCHEDULERS + work_cycles(elements, loaded.work)
-    return (issue + _LOAD_LATENCY) * schedule.residents
+    s, words = schedule, problem.element_bytes / 4
+    bands = s.tile_m // WARPGROUP_ROWS
+    band = ROW_BYTES // problem.element_bytes // 2 * loaded.streams * loaded.bytes / 4 + 4 * max(0, loaded.loads - loaded.streams)
+    most = 16 if bands > 2 else max(16, min(96, producer_registers(s, loads_a=True) - 96))
+    held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
+    ahead = 1 if held < bands else max(1, min(4, int(most // (held * band))))
+    elements = s.tile_m * ROW_BYTES / problem.element_bytes
+    issue = elements * (_LOAD_INSTRUCTIONS * loaded.streams * 2 * words + 1) / WARP_THREADS / _SCHEDULERS
+    vectors = max(1.0, ALIGNMENT_BYTES / problem.element_bytes / s.vector_a / 2)  # elements one by one take more instructions
+    return (_LOAD_LATENCY * (bands // held) / ahead + issue * vectors + work_cycles(elements, loaded.work)) * s.residents
 
 
 def _traffic_cycles(schedule: Schedule) -> float:

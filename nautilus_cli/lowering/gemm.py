@@ -17,8 +17,12 @@ from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.slots import PackedWeight, Slots, Status
+from nautilus_cli.passes.fuse import is_cheap
 
 _TF32_MODES = ((F32, "3xtf32"), (F32, "tf32"))
+_DEAR = 20
+"""Additions in the time of a function that is not cheap: of a sigmoid, on an H200."""
+
 WIDTH = 4
 """Widest vector, in elements, for which the contiguous coordinate of an operand is chosen."""
 
@@ -76,8 +80,8 @@ def add_status(slots: Slots, operand: Expression) -> None:
 
 
 def work(operand: Expression) -> int:
-    """Return how many functions are applied to each element of an operand."""
-    return sum(isinstance(step, Apply) for step in operand.steps)
+    """Return what is computed of each element of an operand, in additions."""
+    return sum(1 if is_cheap(step.function) else _DEAR for step in operand.steps if isinstance(step, Apply))
 
 
 def is_straight(operand: Expression, accumulate: DType) -> bool:
@@ -140,7 +144,14 @@ def _tensor_core_problems(
             ),
         )
     ]
-    product = gemm_wgmma.Problem(**shape, multiply=multiply, terms=terms, a_storage=problem.a_storage, b_is_constant=b_is_constant)
+    product = gemm_wgmma.Problem(
+        **shape,
+        multiply=multiply,
+        terms=terms,
+        b_is_constant=b_is_constant,
+        a_storage=problem.a_storage,
+        a_work=problem.a_work,
+    )
     found.append(("gemm_wgmma", gemm_wgmma.FAMILY.fitted(product, functors)))
     return tuple(found)
 

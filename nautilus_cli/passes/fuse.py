@@ -271,9 +271,14 @@ def reduction_axes(node: Node) -> tuple[int, ...]:
     return lowering.axes(context(node))
 
 
+def is_cheap(function: str) -> bool:
+    """Whether a device function may be evaluated again for every tile."""
+    return function in CHEAP or "cast_" in function
+
+
 def _is_cheap(node: Node) -> bool:
     lowering = operators()[node.op].lowering
-    return isinstance(lowering, Cast) or (isinstance(lowering, Pointwise) and lowering.function in CHEAP)
+    return isinstance(lowering, Cast) or (isinstance(lowering, Pointwise) and is_cheap(lowering.function))
 
 
 def _try_copy(clusters: Clusters, node: Node, copies: dict[Node, Cluster]) -> None:

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_66a49f871b0948c9_ {
+namespace gemm_wgmma_7a37ae5ff8cf804c_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -14,6 +14,7 @@ struct Problem {
   using Terms = Static<1>;
   using ResultBytes = Static<0>;
   using AStreams = Static<1>;
+  using ALoads = Static<1>;
   using AWork = Static<0>;
   using PartColumns = Static<0>;
   static constexpr bool kAKLast = true;
@@ -187,12 +188,12 @@ struct Statistics {
 using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
 using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
 constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
-}  // namespace gemm_wgmma_66a49f871b0948c9_
+}  // namespace gemm_wgmma_7a37ae5ff8cf804c_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_66a49f871b0948c9_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_66a49f871b0948c9_::kThreads, gemm_wgmma_66a49f871b0948c9_::Schedule::kResidents)
-gemm_wgmma_66a49f871b0948c9(const NAUTILUS_GRID_CONSTANT gemm_wgmma_66a49f871b0948c9_::Arguments arguments) {
-  using namespace gemm_wgmma_66a49f871b0948c9_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_7a37ae5ff8cf804c_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_7a37ae5ff8cf804c_::kThreads, gemm_wgmma_7a37ae5ff8cf804c_::Schedule::kResidents)
+gemm_wgmma_7a37ae5ff8cf804c(const NAUTILUS_GRID_CONSTANT gemm_wgmma_7a37ae5ff8cf804c_::Arguments arguments) {
+  using namespace gemm_wgmma_7a37ae5ff8cf804c_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_66a49f871b0948c9)
+NAUTILUS_EXPORT(gemm_wgmma_7a37ae5ff8cf804c)

@@ -52,9 +52,12 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
         arguments, TileWalk<Schedule>(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
   } else {
     constexpr int kStreams = static_cast<int>(Problem::AStreams::kValue);
+    constexpr int kElementBytes = static_cast<int>(sizeof(typename Problem::AStorage));
+    constexpr int kRegisters = greatest(16, least(96, Warpgroups<Schedule, true>::kProducerRegisters - 96));  // of a thread's reads
     constexpr bool kRounds = kIsSameType<T, float> && kTerms == 1;
     using OperandA =
-        typename Conditional<Problem::kComputesA, LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kRounds>,
+        typename Conditional<Problem::kComputesA,
+                             LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kElementBytes, kRegisters, kRounds>,
                              BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
     using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
     wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(

@@ -1,8 +1,7 @@
 // An operand of a matrix product by wgmma that the threads of a warpgroup load, compute and write where bulk copies would have put it: any
 // functor, of any map.
 //
-// Threads read a part of a tile into registers, wait until its stage is free, compute, and write. The reads of the next tile are under way
-// while they wait.
+// Threads read a tile, or some, into registers, wait until a stage is free, compute, and write.
 #pragma once
 
 #include <nautilus/device/device.cuh>
@@ -11,10 +10,10 @@
 
 namespace nautilus::kernels {
 
-// A tile of SOURCE's rows, by vectors of kVector along its last coordinate, of which a thread holds about kStreams numbers for each element
-// that it has read. 64 rows by 128 bytes of depth lie together: boxes of 128 bytes of rows, or rows of 128 bytes, swizzled as tiles of
+// A tile of SOURCE's rows, by vectors of kVector along its last coordinate, of which a thread holds about kStreams numbers of kElementBytes
+// for each element that it has read, in about kRegisters. 64 rows by 128 bytes of depth lie together: boxes of 128 bytes of rows, or rows of 128 bytes, swizzled as tiles of
 // mma.sync are.
-template <class T, class SourceType, int kOuter, int kVector, int kStreams, bool kRounds>
+template <class T, class SourceType, int kOuter, int kVector, int kStreams, int kElementBytes, int kRegisters, bool kRounds>
 struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   using Tile = OperandTile<T, SourceType::kIsDepthLast, kOuter>;
   using Source = SourceType;
@@ -27,63 +26,69 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds>;
   static_assert(Loader::Layout::kRowBytes == kBoxRowBytes && Loader::Layout::kBytes == Tile::kRowsBytes, "bands of whole swizzles");
 
+  // Registers of what a thread has read of a band, and the most for all that is under way: of many bands, those of the next come before
+  // these are gone.
+  static constexpr int kBandRegisters =
+      Loader::kItems * kVector * kStreams * kElementBytes / 4 + 4 * greatest(0, Source::Functor::kLoads - kStreams);
+  static constexpr int kMostRegisters = kBands > 2 ? 16 : kRegisters;
   static constexpr int held_bands() {
-    constexpr int kMost = kBands > 2 ? 32 : 64;  // numbers in registers; of many bands, those of the next come before these are gone
     int bands = kBands;
-    while (bands > 1 && (kBands % bands != 0 || bands * Loader::kItems * kVector * kStreams > kMost)) --bands;
+    while (bands > 1 && (kBands % bands != 0 || bands * kBandRegisters > kMostRegisters)) --bands;
     return bands;
   }
   static constexpr int kHeld = held_bands();  // bands whose reads are under way together
-
   static constexpr int kGroups = kBands / kHeld;
+  // Tiles whose reads are under way together: the time until they come is what a tile takes else.
+  static constexpr int kAhead = kGroups > 1 ? 1 : greatest(1, least(4, kMostRegisters / (kHeld * kBandRegisters)));
 
-  // The tiles of the rows from FIRST on.
+  // The tiles of the rows from FIRST on, kAhead of which are under way: numbers AHEAD.
   struct Rows {
     Source source;
     int first, thread;
-    Loader loaders[kHeld];
+    Loader loaders[kAhead][kHeld];
 
     template <class A>
     NAUTILUS_DEVICE Rows(const A &arguments, const Source &from, int first_row, int thread_number)
         : source(from), first(first_row), thread(thread_number) {
-      place(arguments, 0);
+      NAUTILUS_UNROLL
+      for (int ahead = 0; ahead < kAhead; ++ahead) place(arguments, ahead, 0);
     }
 
     // Issues the reads of the first bands of the tile at DEPTH.
     template <class A>
-    NAUTILUS_DEVICE void start(const A &arguments, int depth) {
-      if constexpr (kGroups > 1) place(arguments, 0);
-      read(arguments, depth);
+    NAUTILUS_DEVICE void start(const A &arguments, int ahead, int depth) {
+      if constexpr (kGroups > 1) place(arguments, ahead, 0);
+      read(arguments, ahead, depth);
     }
     // Computes the tile at DEPTH, whose reads have started, and writes it. Both are of one pass of a loop: what is read
     // then stays as narrow as it is.
     template <class A>
-    NAUTILUS_DEVICE void finish(const A &arguments, int depth, unsigned char *tile) {
+    NAUTILUS_DEVICE void finish(const A &arguments, int ahead, int depth, unsigned char *tile) {
       NAUTILUS_UNROLL
       for (int group = 0; group < kGroups; ++group) {
         if (group > 0) {
-          place(arguments, group);
-          read(arguments, depth);
+          place(arguments, ahead, group);
+          read(arguments, ahead, depth);
         }
         NAUTILUS_UNROLL
         for (int band = 0; band < kHeld; ++band) {
-          loaders[band].finish(arguments, depth, tile + (group * kHeld + band) * Tile::kRowsBytes);
+          loaders[ahead][band].finish(arguments, depth, tile + (group * kHeld + band) * Tile::kRowsBytes);
         }
       }
     }
 
    private:
     template <class A>
-    NAUTILUS_DEVICE void place(const A &arguments, int group) {
+    NAUTILUS_DEVICE void place(const A &arguments, int ahead, int group) {
       NAUTILUS_UNROLL
       for (int band = 0; band < kHeld; ++band) {
-        loaders[band] = Loader(arguments, source, first + (group * kHeld + band) * kBandRows, thread);
+        loaders[ahead][band] = Loader(arguments, source, first + (group * kHeld + band) * kBandRows, thread);
       }
     }
     template <class A>
-    NAUTILUS_DEVICE void read(const A &arguments, int depth) {
+    NAUTILUS_DEVICE void read(const A &arguments, int ahead, int depth) {
       NAUTILUS_UNROLL
-      for (int band = 0; band < kHeld; ++band) loaders[band].start(arguments, depth, nullptr);
+      for (int band = 0; band < kHeld; ++band) loaders[ahead][band].start(arguments, depth, nullptr);
     }
   };
 };
@@ -107,21 +112,30 @@ NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Rin
   for (int number = first; number < walk.count; number += step) {
     const auto at = walk.place(number);
     typename Operand::Rows rows(arguments, source_of(at.batch), at.m + first_row, thread);
-    for (int tile = 0; tile < tiles; ++tile) {
-      rows.start(arguments, (first_tile + tile) * Operand::kDepth);
-      device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
-      if (thread == 0) {
-        if (early > 0) {
-          --early;
-        } else {
-          load_b(at, tile, place.stage);
-        }
+    for (int next = 0; next < tiles; next += Operand::kAhead) {
+      NAUTILUS_UNROLL
+      for (int ahead = 0; ahead < Operand::kAhead; ++ahead) {
+        const int tile = least(next + ahead, tiles - 1);  // the last one once more costs less than a branch
+        rows.start(arguments, ahead, (first_tile + tile) * Operand::kDepth);
       }
-      rows.finish(arguments, (first_tile + tile) * Operand::kDepth, ring.a(place.stage));
-      device::async_proxy_fence();
-      device::warp_barrier();
-      if (device::lane_index() == 0) device::mbarrier_arrive(ring.full + place.stage);
-      place.advance();
+      NAUTILUS_UNROLL
+      for (int ahead = 0; ahead < Operand::kAhead; ++ahead) {
+        const int tile = next + ahead;
+        if (tile >= tiles) break;
+        device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
+        if (thread == 0) {
+          if (early > 0) {
+            --early;
+          } else {
+            load_b(at, tile, place.stage);
+          }
+        }
+        rows.finish(arguments, ahead, (first_tile + tile) * Operand::kDepth, ring.a(place.stage));
+        device::async_proxy_fence();
+        device::warp_barrier();
+        if (device::lane_index() == 0) device::mbarrier_arrive(ring.full + place.stage);
+        place.advance();
+      }
     }
   }
   device::dependency_trigger();

@@ -35,8 +35,10 @@ struct Warpgroups {
   static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
   // Registers of a thread: what the block begins with is shared out anew, in multiples of 8. Who asks for more than there are waits for ever.
   static constexpr int kEntryRegisters = least(240, 65536 / (kThreads * Schedule::kResidents) / 8 * 8);
-  static constexpr int kLoadingRegisters = least(kEntryRegisters, Schedule::kConsumers == 3 ? 104 : 128);
-  static constexpr int kProducerRegisters = kLoadsA ? kLoadingRegisters : Schedule::kConsumers == 3 ? 32 : 40;
+  // Those that load get what the sums and 48 beside them leave.
+  static constexpr int kSumRegisters = (kBands * Schedule::kTileN / 2 + 48 + 7) / 8 * 8;
+  static constexpr int kLoadingRegisters = least(216, kEntryRegisters * (Schedule::kConsumers + 1) - kSumRegisters * Schedule::kConsumers);
+  static constexpr int kProducerRegisters = kLoadsA ? greatest(40, kLoadingRegisters) : Schedule::kConsumers == 3 ? 32 : 40;
   static constexpr int kAllRegisters = kEntryRegisters * (Schedule::kConsumers + 1);
   static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
   static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
@@ -217,7 +219,11 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   if constexpr (Schedule::kEarlyTrigger) device::dependency_trigger();
   typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
-    device::release_registers<Groups::kProducerRegisters>();
+    if constexpr (Groups::kProducerRegisters > Groups::kEntryRegisters) {
+      device::acquire_registers<Groups::kProducerRegisters>();
+    } else {
+      device::release_registers<Groups::kProducerRegisters>();
+    }
     const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
       if constexpr (kConstant != Constant::kA) device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
       OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
@@ -266,7 +272,11 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     device::warp_barrier();
     if constexpr (Schedule::kClusterK > 1) device::cluster_barrier();  // as in finish_parts
   } else {
-    device::acquire_registers<Groups::kConsumerRegisters>();
+    if constexpr (Groups::kConsumerRegisters < Groups::kEntryRegisters) {
+      device::release_registers<Groups::kConsumerRegisters>();
+    } else {
+      device::acquire_registers<Groups::kConsumerRegisters>();
+    }
     device::dependency_wait();
     const int consumer = device::shuffle(group, 0) - 1;
     const int first_row = Groups::kHasOwnRows ? consumer * Groups::kRows : 0;
