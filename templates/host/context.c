@@ -179,19 +179,20 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   for (uint32_t i = 0; i < kernel->map_count; i++) {
     const struct payload_map *map = &context->shapes.maps[kernel->map_first + i];
     unsigned long long address = context_words(context, launch)[map->word], extents[PAYLOAD_MAP_RANK], strides[PAYLOAD_MAP_RANK - 1];
-    char what[256];
     if (address == 0) /* a port that is not bound yet */
       continue;
     for (int d = 0; d < PAYLOAD_MAP_RANK; d++)
       extents[d] = map->extents[d];
     for (int d = 0; d + 1 < PAYLOAD_MAP_RANK; d++)
       strides[d] = map->strides[d];
-    snprintf(what, sizeof what, "describing operand %u of kernel %s to the copy unit", i, payload->strings + kernel->symbol);
-    TRY_DRIVER(&context->model->place.driver,
-               cuTensorMapEncodeTiled(&encoded[i], (int)map->element, map->rank, (void *)(uintptr_t)(address + map->offset), extents, strides,
-                                      map->box, steps, CU_TENSOR_INTERLEAVE_NONE, (int)map->swizzle, CU_TENSOR_L2_PROMOTION_256B,
-                                      CU_TENSOR_FILL_ZERO),
-               what);
+    cu_result result = context->model->place.driver.api.cuTensorMapEncodeTiled(
+        &encoded[i], (int)map->element, map->rank, (void *)(uintptr_t)(address + map->offset), extents, strides, map->box, steps,
+        CU_TENSOR_INTERLEAVE_NONE, (int)map->swizzle, CU_TENSOR_L2_PROMOTION_256B, CU_TENSOR_FILL_ZERO);
+    if (result != CU_OK) { /* only then a text is worth its time: a run of new shapes encodes hundreds */
+      char what[256];
+      snprintf(what, sizeof what, "describing operand %u of kernel %s to the copy unit", i, payload->strings + kernel->symbol);
+      return error_driver(&context->model->place.driver, result, what);
+    }
   }
   return NAUTILUS_OK;
 }

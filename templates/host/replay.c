@@ -1,4 +1,3 @@
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +13,13 @@ static nautilus_status add_nodes(nautilus_context *context, struct replay *repla
   static const cu_graph_edge programmatic = {CU_GRAPH_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_PROGRAMMATIC, {0}};
   const nautilus_model *model = context->model;
   const struct driver *driver = &model->place.driver;
-  char what[256];
   for (size_t i = 0; i < replay->count; i++) {
     void *pointer;
     size_t launch = replay->first + i;
     cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
     const struct payload_launch *row = context_row(context, launch);
     const struct payload_kernel *kernel = &model->payload.kernels[model->place.variant->kernel_first + row->kernel];
-    snprintf(what, sizeof what, "adding launch %zu, kernel %s, to the graph", launch, model->payload.strings + kernel->symbol);
+    const char *what = model->payload.strings + kernel->symbol;
     cu_graph_node *node = &replay->nodes[i];
     const cu_graph_node *before = i > 0 ? node - 1 : NULL;
     int is_dependent = before != NULL && (row->flags & LAUNCH_DEPENDENT) != 0;
