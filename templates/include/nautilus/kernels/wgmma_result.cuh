@@ -14,8 +14,8 @@ namespace nautilus::kernels {
 constexpr int kWarpgroupThreads = 128;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
 
-// What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, asked for chunk by chunk of columns, one ahead of
-// the one that is finished, since a store keeps the compiler from moving reads; the first ones while products are under way.
+// What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. Those of a row are asked
+// for when the ones before are used, since a store keeps the compiler from moving reads; the first ones while products are under way.
 template <class SinkType, int kColumns, int kVector>
 struct LaneInputs {
   using Sink = SinkType;
@@ -28,15 +28,17 @@ struct LaneInputs {
   static_assert(kColumns % (8 * kGroup) == 0, "whole chunks");
   typename Sink::Row rows[2];
   int first_column;
-  typename Epilogue::template Inputs<kVector> held[2][2][kVectors];
+  typename Epilogue::template Inputs<kVector> held[2][kVectors];  // of each row
 
   template <class A>
   NAUTILUS_DEVICE void start(const A &arguments, const Sink &sink, int row, int column) {
     const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads;
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) rows[half] = sink.row(arguments, row + thread / device::kWarpThreads * 16 + lane / 4 + 8 * half);
     first_column = column;
-    load(arguments, sink, 0);
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      rows[half] = sink.row(arguments, row + thread / device::kWarpThreads * 16 + lane / 4 + 8 * half);
+      load(arguments, sink, 0, half);
+    }
   }
   NAUTILUS_DEVICE int column(int chunk, int v) const {
     const int in_group = device::thread_index().x % 4;
@@ -47,14 +49,11 @@ struct LaneInputs {
     return rows[half].is_inside && sink.has_column(arguments, column(chunk, v));
   }
   template <class A>
-  NAUTILUS_DEVICE void load(const A &arguments, const Sink &sink, int chunk) {
+  NAUTILUS_DEVICE void load(const A &arguments, const Sink &sink, int chunk, int half) {
     NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
-        if (is_inside(arguments, sink, chunk, half, v))
-          held[chunk % 2][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
-      }
+    for (int v = 0; v < kVectors; ++v) {
+      if (is_inside(arguments, sink, chunk, half, v))
+        held[half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
     }
   }
 };
@@ -67,7 +66,6 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
   KeptPart<Sink, 2> kept;
   NAUTILUS_UNROLL
   for (int chunk = 0; chunk < Inputs::kChunks; ++chunk) {
-    if (chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1);
     float part[kGroup][4];
     NAUTILUS_UNROLL
     for (int i = 0; i < kGroup; ++i) {
@@ -87,9 +85,10 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
           values[e] = part[held / 2][2 * half + held % 2];
         }
         const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
-        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[chunk % 2][half][v], values);
+        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[half][v], values);
         kept.keep(half, chunk * Inputs::kTogether + v * kVector, results);
       }
+      if (chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
       kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
     }
   }
