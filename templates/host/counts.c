@@ -46,18 +46,25 @@ static nautilus_status read_words(nautilus_context *context, size_t count, cu_st
 
 nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) { return read_words(context, context->count_words, stream); }
 
-/* Finds a number that is greater than it may be. */
-static const struct payload_patch *exceeded(const nautilus_context *context) {
-  const struct payload *payload = &context->model->payload;
+/* Refuses a number that is greater than it may be. */
+static nautilus_status check_limit(const nautilus_model *model, const struct payload_patch *limit, int64_t value) {
+  if (value <= (int64_t)limit->field)
+    return NAUTILUS_OK;
+  return error_set(NAUTILUS_NOT_SERVED, "'%s' is %s%lld; the library was compiled for at most %u. The outputs of that run are not to be used",
+                   model->payload.strings + limit->target, value == INT32_MAX ? "at least " : "", (long long)value,
+                   (unsigned)limit->field); /* kernels count no further */
+}
+
+nautilus_status counts_check_word(const nautilus_model *model, size_t word, int64_t value) {
+  const struct payload *payload = &model->payload;
   for (size_t i = 0; i < payload->patch_count; i++)
-    if (payload->patches[i].kind == PATCH_LIMIT && context->counts[payload->patches[i].size] > (int64_t)payload->patches[i].field)
-      return &payload->patches[i];
-  return NULL;
+    if (payload->patches[i].kind == PATCH_LIMIT && payload->patches[i].size == word)
+      TRY(check_limit(model, &payload->patches[i], value));
+  return NAUTILUS_OK;
 }
 
 nautilus_status counts_check(nautilus_context *context) {
   const nautilus_model *model = context->model;
-  const struct payload_patch *limit = NULL;
   if (context->limit_words == 0)
     return NAUTILUS_OK;
   TRY(model_enter(model));
@@ -67,10 +74,9 @@ nautilus_status counts_check(nautilus_context *context) {
     status = error_driver(&model->place.driver, model->place.driver.api.cuStreamSynchronize(context->stream), "reading what the model counted");
   model_leave(model);
   context->counts_are_read = 0;
-  if (status == NAUTILUS_OK && (limit = exceeded(context)) != NULL)
-    return error_set(NAUTILUS_NOT_SERVED, "'%s' is %s%lld; the library was compiled for at most %u. The outputs of that run are not to be used",
-                     model->payload.strings + limit->target, context->counts[limit->size] == INT32_MAX ? "at least " : "",
-                     (long long)context->counts[limit->size], (unsigned)limit->field); /* kernels count no further */
+  for (size_t i = 0; i < model->payload.patch_count && status == NAUTILUS_OK; i++)
+    if (model->payload.patches[i].kind == PATCH_LIMIT)
+      status = check_limit(model, &model->payload.patches[i], context->counts[model->payload.patches[i].size]);
   return status;
 }
 

@@ -20,4 +20,7 @@ nautilus_status counts_bytes(const nautilus_context *context, size_t port, size_
 /* Where a kernel made a run fail: names a number that it gave and that is greater than the library was compiled for, if there is one. */
 nautilus_status counts_check(nautilus_context *context);
 
+/* Refuses VALUE, which an int64 word of the arena holds, where it is greater than the library was compiled for. */
+nautilus_status counts_check_word(const nautilus_model *model, size_t word, int64_t value);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "counts.h"
 #include "error.h"
 
 int program_exists(const nautilus_model *model) { return model->place.variant->step_count > 0; }
@@ -119,6 +120,8 @@ static nautilus_status launch(const struct walk *walk, const struct payload_step
 static nautilus_status read_size(const struct walk *walk, const struct payload_step *step) {
   int64_t value;
   TRY(read_back(walk->context, walk->stream, step->words[0], sizeof value, &value));
+  if (walk->context->model->payload.words[step->words[0]].kind == WORD_ARENA) /* before memory is taken for it */
+    TRY(counts_check_word(walk->context->model, walk->context->shapes.word_values[step->words[0]] / sizeof value, value));
   return context_give(walk->context, step->first, value, walk->stream);
 }
 
