@@ -66,6 +66,7 @@ _BOXED_PER_CYCLE = 38.9
 _LOAD_INSTRUCTIONS = 2.5  # of an element of a computed A
 _LOAD_LATENCY = 1220
 _SCHEDULERS = 4
+_FEW_ROWS_SLOWDOWN = 0.3  # of one tile's rows that are none: twelve products of 16 to 48 rows, 0.0 to 0.5
 _MEMORY_SHARE = 0.766  # of the bandwidth
 _HIDING = 2.7
 
@@ -439,13 +440,13 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
 
 
 def _stages(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
-    """Return how many stages fit, at most those that the depth has."""
+    """Return how many stages fit, at most those that a block's share of the depth has: the barriers of each take time."""
     s = schedule
     available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - _SYSTEM_SMEM_BYTES) - _beside_stages(
         problem, s
     )
     wide = ROW_BYTES // problem.element_bytes
-    return max(2, min(_MOST_STAGES, available // stage_bytes(s), max(2, -(-problem.k // wide))))
+    return max(2, min(_MOST_STAGES, available // stage_bytes(s), -(-problem.k // (wide * s.cluster_k))))
 
 
 def staying(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:
@@ -523,6 +524,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     else:
         cycles = tiles * (main + finish)
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
+    cycles *= 1 + _FEW_ROWS_SLOWDOWN * max(0, 1 - oriented(problem, s).m / WARPGROUP_ROWS)
     start = _START_CYCLES + _PART_CYCLES * (s.cluster_k - 1) + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
     return start / _CYCLES_PER_US + soft_max(cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
 

@@ -51,7 +51,7 @@ tiles end, and waves of blocks."""
 _COARSE_RATIO = 2.0
 _MOST_STEPS = 128
 _MOST_COMBINATIONS = 1024
-_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 12, "pool": 4}
+_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 16, "pool": 4}
 """By family: what further ones would gain."""
 _MOST_KERNELS_SPLIT = 6
 """The same of each half of a dimension that decides nothing else."""
@@ -60,7 +60,7 @@ _SLACK = 1.03
 """How much slower than the best a kernel may be by the estimates and still serve: they are not closer than that."""
 _PENALTY = 4
 """Power of a kernel's time by the best one's that is added up over the sizes: few that are bad count more than many that are worse."""
-_LEAST_GAIN = 0.004
+_LEAST_GAIN = 0.002
 """By how much of that, on average, a further kernel makes it less."""
 
 

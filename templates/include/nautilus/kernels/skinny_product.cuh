@@ -24,13 +24,14 @@ template <class Schedule>
 inline constexpr int kSkinnyThreads =
     Schedule::kTileN / (Schedule::kThreadN * (device::kWarpThreads / Schedule::kLanesK)) * Schedule::kSlicesK * device::kWarpThreads;
 
-// Brings kTileM rows of a tile's depth into shared memory, zero where there are none: by asynchronous copies where they are of that very
-// type, else computed by the functor.
+// Brings kTileM rows of the first DEPTHS depths of a tile into shared memory, zero where there are none: by asynchronous copies where they
+// are of that very type, else computed by the functor. Threads go row by row of 8 vectors, so that short depths end early.
 template <class Schedule, class T, class Rows, class Source, class A>
-NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int first_row, int first_depth, T *tile) {
+NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int first_row, int first_depth, int depths, T *tile) {
   using Functor = typename Source::Functor;
   constexpr int kThreads = kSkinnyThreads<Schedule>, kVector = Schedule::kVectorA;
   constexpr int kVectorsRow = Schedule::kTileK / kVector, kVectors = Schedule::kTileM * kVectorsRow;
+  constexpr int kRun = kVectorsRow % 8 == 0 ? 8 : 1, kRuns = Schedule::kTileM * kRun;  // vectors of a row, and of all
   constexpr int kItems = (kVectors + kThreads - 1) / kThreads;
   constexpr int kTogether = least(kItems, 4);  // reads on their way
   constexpr int kPiece = least(kVector, 16 / static_cast<int>(sizeof(T)));
@@ -38,11 +39,12 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
   const unsigned thread = static_cast<unsigned>(device::thread_index().x);
 #pragma unroll 1
   for (int first = 0; first < kItems; first += kTogether) {
+    if (first * kThreads / kRuns * kRun * kVector >= depths) break;
     typename Functor::template Inputs<kVector> inputs[kTogether];
     bool is_inside[kTogether];
     const auto number = [&](int i) { return static_cast<unsigned>((first + i) * kThreads) + thread; };
-    const auto row = [&](int i) { return static_cast<int>(number(i) / kVectorsRow); };
-    const auto depth = [&](int i) { return static_cast<int>(number(i) % kVectorsRow * kVector); };
+    const auto row = [&](int i) { return static_cast<int>(number(i) % kRuns / kRun); };
+    const auto depth = [&](int i) { return static_cast<int>((number(i) / kRuns * kRun + number(i) % kRun) * kVector); };
     const auto place = [&](int i) {
       return source.place(arguments, source.row(arguments, first_row + row(i)), first_depth, depth(i));
     };
@@ -209,6 +211,7 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   const auto bring = [&](int number) {
     if (number < tiles) {
       bring_rows<Schedule, T, typename Sums::Rows>(arguments, source_a, tile.m * Schedule::kTileM, first_depth + number * Schedule::kTileK,
+                                                   least(Schedule::kTileK, steps * Loads::kStep - number * Schedule::kTileK),
                                                    shared + number % kStages * kTile);
     }
     device::cp_async_commit();

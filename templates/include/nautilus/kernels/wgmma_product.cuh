@@ -110,13 +110,14 @@ struct Ring {
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
 
-  // One thread prepares the barriers: a stage is full when its bytes are there and warps that write have done so, and empty when every warp
-  // that reads it, of all blocks that this one brings a part of it to, has done so. Lanes side by side, each of a stage, take three times as
-  // long: places that differ go one by one.
-  NAUTILUS_DEVICE void prepare() const {
+  // One thread prepares the barriers of the first STAGES: a stage is full when its bytes are there and warps that write have done so, and
+  // empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so. Lanes side by side, each of a
+  // stage, take three times as long: places that differ go one by one.
+  NAUTILUS_DEVICE void prepare(int stages) const {
     using Groups = Warpgroups<Schedule>;
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
+      if (i >= stages) break;
       device::mbarrier_init(full + i, 1 + kWriters);
       device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
     }
@@ -209,7 +210,8 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   if (thread == 0) {
     NAUTILUS_UNROLL
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
-    ring.prepare();
+    // Each barrier takes time: there are no more than one tile of the result uses, where that is all.
+    ring.prepare(Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages);
   }
   if constexpr (Groups::kSharing > 1) {  // others bring tiles to this block's barriers
     device::cluster_barrier();
