@@ -18,6 +18,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Element, Quotient, Symbol, Symbolic, is_symbolic, lower, same, upper
+from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.ir.substitution import substitute
@@ -168,6 +169,12 @@ def _bound(lowered: Lowered, sizes: Mapping[str, int]) -> Lowered:
     return replace(lowered, problem=bind(lowered.problem, sizes), functors=functors, alternatives=alternatives)
 
 
+def _widths(functors: Functors) -> tuple[int, ...]:
+    """Return how many neighbouring elements each load can bring at once, as rows of pixels from their edges on."""
+    loads = (step for _, functor in functors if isinstance(functor, Expression) for step in functor.steps if isinstance(step, Load))
+    return tuple(load.map.contiguous_width(MULTIPLE) for load in loads)
+
+
 def _divides_by_symbols(tree: object) -> bool:
     """Whether a size is divided by a dimension: where that is no multiple, the host could divide by zero."""
     return any(
@@ -236,7 +243,8 @@ class _Search:
             problem = next(p for name, p in _problems(lowered) if name == best.family.name)
             is_other = bind(problem, sizes) != best.problem  # operands that bulk copies bring, and otherwise threads one by one
             serves_all = serves(best.family, problem, lowered.functors)
-            if is_other or not (serves_all and is_legal(best.family, problem, best.schedule, self._judged())):
+            is_legal_for_all = serves_all and is_legal(best.family, problem, best.schedule, self._judged())
+            if is_other or not is_legal_for_all or _widths(special.functors) != _widths(lowered.functors):
                 found.update(sizes)
         return found
 

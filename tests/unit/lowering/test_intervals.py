@@ -17,6 +17,7 @@ from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.expression import Load
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.substitution import substitute
@@ -141,6 +142,24 @@ def test_kernels_over_windows_are_legal_and_about_as_good_as_those_for_one_size(
         assert family.violations(at, request.schedule, on) == ()
         if isinstance(family, Ranked) and not on.is_emulated:
             assert family.estimated_us(at, request.schedule, on) < FAR * family.estimated_us(at, family.choose(at, on), on), family.name
+
+
+def test_patches_of_images_whose_width_is_a_multiple_are_read_by_vectors() -> None:
+    weight = np.random.default_rng(0).standard_normal((768, 3, 16, 16)).astype(np.float16)
+    patches = helper.make_node("Conv", ["x", "w"], ["y"], strides=[16, 16])
+    port = helper.make_tensor_value_info
+    ports = [port("x", TensorProto.FLOAT16, ["batch", 3, "height", "width"])], [port("y", TensorProto.FLOAT16, None)]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        onnx.save(model([patches], *ports, {"w": weight}), path)
+        dims = {"batch": DimRange(1, 8), "height": DimRange(64, 384), "width": DimRange(64, 384)}
+        fused = pipeline.run(load(path, dims=dims).graph)
+    (plan,) = plan_each(fused, [(target_named("sm_90a"), analytic)])
+    (launch,) = plan.launches
+    for width, wanted in ((224, 8), (225, 1)):
+        request = launched(plan, launch, {"batch": 1, "height": 100, "width": width})
+        (rows,) = (step.map for step in dict(request.functors)["A"].steps if isinstance(step, Load))
+        assert request.family != "conv" and rows.contiguous_width(8) == wanted
 
 
 def test_rows_of_a_product_of_dimensions_and_one_have_kernels_by_length() -> None:
