@@ -13,6 +13,7 @@ from nautilus_cli.toolchain.device import driver
 from tests.emulated.cases import gemm_mma as mma
 from tests.emulated.cases import gemm_skinny as skinny
 from tests.emulated.cases import gemm_wgmma as wgmma
+from tests.emulated.cases.products import opened
 from tests.emulated.harness import Case, DeviceRunner, Driver, check
 
 pytestmark = pytest.mark.gpu
@@ -58,6 +59,22 @@ def _parts() -> list[Case]:
     return found
 
 
+def _open() -> list[Case]:
+    """Depths that only the run knows, of which some blocks have none."""
+    found = []
+    for cluster_k, k in ((2, 450), (4, 200), (4, 72), (3, 64)):
+        shared = wgmma.replace(ONE, cluster_k=cluster_k, tile_n=96 if cluster_k == 3 else 64)
+        one = wgmma.plain(f"wgmma-one-{cluster_k}-{k}", (1, 150, 200, k // 8 * 8), wgmma.replace(shared, cluster_k=1, blocks=1))
+        schedule = replace(shared, vector_c=2, blocks=cluster_k * 3 * -(-200 // shared.tile_n))
+        found.append(opened(replace(one, request=replace(one.request, schedule=schedule)), "k", 8))
+    for cluster_k in (2, 8):
+        split = mma.replace(SPLIT, cluster_k=cluster_k, slices_k=1, tile_k=32)
+        found.append(opened(mma.plain(f"mma-{cluster_k}", (1, 40, 72, 200), split), "mnk", 8))
+        rows = replace(skinny.SCHEDULES["rows"], cluster_k=cluster_k)
+        found.append(opened(skinny.plain(f"skinny-{cluster_k}", (1, 3, 72, 2600), rows, tile_k=256), "mnk", 8))
+    return found
+
+
 def _mma() -> list[Case]:
     found = []
     for cluster_k in (2, 4, 8):
@@ -81,7 +98,7 @@ def _skinny() -> list[Case]:
     return found
 
 
-CASES = (*_wgmma(), *_parts(), *_mma(), *_skinny())
+CASES = (*_wgmma(), *_parts(), *_open(), *_mma(), *_skinny())
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import BF16, F16, F32, F64, DType
 from nautilus_cli.kernels import skinny_product
 from nautilus_cli.kernels.gemm_skinny import FAMILY, MOST_ROWS, Problem
@@ -117,6 +119,23 @@ def test_a_schedule_is_completed() -> None:
     assert (ring.tile_k, ring.stages) == (2048, 3)
     across = skinny_product.completed(problem(2, 1024, 1024, lasts=(True, False)).product, replace(sparse, lanes_k=8))
     assert (across.thread_n, across.vector_b, across.tile_n) == (8, 8, 32)
+
+
+def test_an_open_depth_has_room_for_the_greatest() -> None:
+    on = target("sm_90a")
+    chosen = FAMILY.choose(problem(1, 2048, 2048), on)
+    depth = symbol("k", 8, 8192, 8)
+    assert any("one stage" in reason for reason in undecided(problem(1, 2048, depth), chosen))
+    staying = FAMILY.for_all_sizes(problem(1, 2048, depth), chosen, on)
+    assert (staying.stages, staying.tile_k) == (1, 8192) and FAMILY.violations(problem(1, 2048, depth), staying, on) == ()
+    assert FAMILY.for_all_sizes(problem(symbol("m", 1, 64), 2048, 2048), chosen, on) == chosen
+    many = FAMILY.for_all_sizes(problem(64, 4096, depth), FAMILY.choose(problem(64, 4096, 512), on), on)
+    assert many.stages == 3 and FAMILY.violations(problem(64, 4096, depth), many, on) == ()
+
+
+def undecided(given_problem: Problem, schedule: Schedule) -> tuple[str, ...]:
+    """Return why a schedule does not serve the greatest depth."""
+    return FAMILY.violations(replace(given_problem, k=upper(given_problem.k)), schedule, target("sm_90a"))
 
 
 def test_shared_memory_holds_rows_or_the_sums_of_slices() -> None:

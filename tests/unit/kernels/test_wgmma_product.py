@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import wgmma_product
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
@@ -130,6 +131,22 @@ def test_no_part_of_the_depth_is_empty() -> None:
     schedule = Schedule(tile_m=64, tile_n=64, consumers=1, stages=4, cluster_k=4, vector_c=2, blocks=4)
     assert "5 steps of depth are none for some of 4 blocks" in FAMILY.violations(problem(64, 64, 320), schedule, target("sm_90a"))
     assert FAMILY.violations(problem(64, 64, 400), schedule, target("sm_90a")) == ()
+
+
+def test_an_open_depth_is_shared_out_and_has_the_stages_of_the_greatest() -> None:
+    on, depth = target("sm_90a"), symbol("k", 8, 8192, 8)
+    chosen = FAMILY.choose(problem(49, 512, 2048), on)
+    assert chosen.cluster_k > 1 and chosen.stages == -(-2048 // 64 // chosen.cluster_k)
+    staying = FAMILY.for_all_sizes(problem(49, 512, depth), chosen, on)
+    assert staying.stages > chosen.stages
+    assert FAMILY.violations(problem(49, 512, depth), staying, on) == ()  # a block without a step adds nothing
+
+
+def test_few_rows_cost_more_than_a_whole_tile() -> None:
+    on = target("sm_90a")
+    schedule = FAMILY.choose(problem(64, 4096, 4096), on)
+    few, whole = (FAMILY.estimated_us(problem(m, 4096, 4096), schedule, on) for m in (16, 64))
+    assert whole < few < 1.3 * whole
 
 
 def test_columns_that_lie_together_come_in_whole_boxes() -> None:
