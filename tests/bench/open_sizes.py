@@ -139,6 +139,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     known = {case.name: case for case in cases()}
+    if unknown := [name for name in options.names if name not in known]:
+        parser.error(f"there is no {', '.join(unknown)}, or it is not fetched; known: {', '.join(known)}")
     found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.names or [name for name, case in known.items() if case.is_default]:
