@@ -11,7 +11,7 @@ def of(found: Mapping[str, Any]) -> str:
     lines = ["| batch × sequence | static | dynamic | dynamic / static |", "|---|---|---|---|"]
     for row in found["rows"]:
         batch, tokens = row["shape"]
-        lines.append(f"| {batch}×{tokens} | {row['static_us']:.4g} | {row['dynamic_us']:.4g} | {row['ratio']:.2f} |")
+        lines.append(f"| {batch}×{tokens} | {_us(row['static_us'])} | {_us(row['dynamic_us'])} | {row['ratio']:.2f} |")
     open_, counts = found["open"], sorted({row["static"]["launches"] for row in found["rows"]})
     lines += ["", f"The open library launches {open_['launches']} kernels where a static one launches {' or '.join(map(str, counts))}."]
     if "sequence" in found:
@@ -23,3 +23,7 @@ def of(found: Mapping[str, Any]) -> str:
             f"After the first ten shapes, device memory grew by {sequence['grown_bytes']} bytes."
         )
     return "\n".join(lines)
+
+
+def _us(time: float) -> str:
+    return f"{time:.1f}" if time < 1000 else f"{time:.0f}"
