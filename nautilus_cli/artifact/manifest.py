@@ -19,6 +19,7 @@ from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.errors import FileError, InternalError
 from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.counts import before_reads
 from nautilus_cli.ir.dims import Count, Element, Symbolic, upper
 from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.occurrences import float_elements, symbols
@@ -139,7 +140,7 @@ def _weight(weight: Weight) -> dict[str, Any]:
 def _target(variant: Variant) -> dict[str, Any]:
     plan = variant.plan
     return {
-        "arena_bytes": upper(plan.arena_bytes),
+        "arena_bytes": upper(before_reads(plan.arena_bytes)),
         "buffers": [_buffer(b) for b in plan.buffers],
         "code_bytes": sum(len(image.data) for image in variant.images),
         "kernels": [_kernel(k, s) for k, s in zip(plan.kernels, variant.symbols, strict=True)],

@@ -12,7 +12,7 @@ from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver.each_target import that_run, together
-from nautilus_cli.driver.memory import require_within
+from nautilus_cli.driver.memory import memory_of, require_within
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.selection import select_each
@@ -20,7 +20,6 @@ from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import NotServedError
 from nautilus_cli.frontend.load import LoadedModel, load
-from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan_each
@@ -137,7 +136,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         manifest=written.manifest,
         weights=written.weights,
         targets=tuple(
-            CompiledTarget(target=p.target, kernels=len(p.kernels), launches=len(p.launches), arena_bytes=upper(p.arena_bytes))
+            CompiledTarget(target=p.target, kernels=len(p.kernels), launches=len(p.launches), arena_bytes=memory_of(p).workspace_bytes)
             for p in plans
         ),
         library_bytes=options.output.stat().st_size,

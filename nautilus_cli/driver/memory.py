@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nautilus_cli.errors import UsageError
-from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.counts import reads_in
+from nautilus_cli.ir.counts import before_reads
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.lowering.plan import Plan, Port
 
@@ -47,7 +46,7 @@ def memory_of(plan: Plan) -> Memory:
     """Return what a plan needs."""
     return Memory(
         weights_bytes=plan.weight_bytes,
-        workspace_bytes=upper(bind(plan.arena_bytes, {symbol.name: 0 for symbol in reads_in(plan.arena_bytes)})),
+        workspace_bytes=upper(before_reads(plan.arena_bytes)),
         inputs_bytes=_ports_bytes(plan.inputs),
         outputs_bytes=_ports_bytes(port for port in plan.outputs if port.shared is None),
     )

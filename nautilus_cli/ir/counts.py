@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.control import bodies, own_attributes
 from nautilus_cli.ir.dims import (
     Atom,
@@ -45,6 +45,11 @@ def given_in(value: object) -> frozenset[Symbol]:
 def reads_in(value: object) -> frozenset[Symbol]:
     """Return the numbers among them that the host reads while the model runs."""
     return frozenset(s for s in given_in(value) if isinstance(s.source, Read))
+
+
+def before_reads(value: int) -> int:
+    """Return VALUE with 0 in place of the numbers that the host reads: what is known of it as long as it has read none."""
+    return bind(value, {symbol.name: 0 for symbol in reads_in(value)})
 
 
 def counts_of(node: Node) -> frozenset[Symbol]:
