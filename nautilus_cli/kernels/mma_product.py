@@ -379,8 +379,8 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     computing = _COMPUTED_LATENCY if shape.a_work else 0  # what is read comes after the products that it could hide behind
 
     def round_cycles(together: int) -> float:
-        tile = max(together * busy, latency) + computing
-        return ceil(ceil(shape.k / s.tile_k) / s.cluster_k) * tile + _MEMORY_LATENCY + finish
+        tiles = ceil(ceil(shape.k / s.tile_k) / s.cluster_k)
+        return tiles * max(together * busy, latency) + (tiles - 1) * computing + _MEMORY_LATENCY + finish
 
     resident = _resident_blocks(problem, s, target)
     full, rest = divmod(grid(problem, s)[0] * shape.batch, target.multiprocessors * resident)
