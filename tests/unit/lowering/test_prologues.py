@@ -8,8 +8,9 @@ import pytest
 
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.graph import FusedGraph
-from nautilus_cli.ir.types import F16, TensorType
+from nautilus_cli.ir.types import F16, I64, TensorType
 from nautilus_cli.kernels.base import Family
+from nautilus_cli.lowering.alone import slots
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.lowering.prologues import left_work, settle
 from nautilus_cli.passes import pipeline
@@ -79,3 +80,16 @@ def test_graphs_that_nodes_hold_are_settled_too() -> None:
     """Their products are found by their nodes."""
     fused = gated(4096, 16384, 768)
     assert left_work(next(group for group in settle(fused).groups if group.kind == "gemm")) == ()
+
+
+def test_a_kernel_that_finds_rows_by_indices_has_the_status_word_last() -> None:
+    """Run alone, as tuning does, it is given a whole table and as many indices as rows."""
+    s = Sketch(F16)
+    rows = s.node("Gather", (s.x(50, 64), s.input("ids", TensorType(I64, (24,)))), axis=0)
+    fused = settle(pipeline.run(s.graph([("y", s.node("MatMul", (rows, s.c(64, 32))))])))
+    found = plan(fused, target("sm_90a"), analytic)
+    (launch,) = found.launches
+    kinds = [word.kind for word in launch.words]
+    assert kinds[-1] == "status" and kinds.count("status") == 1
+    needs = {(slot.dtype, slot.elements) for slot in slots(found.kernels[0].request) if not slot.is_written}
+    assert {(I64, 24), (F16, 50 * 64)} <= needs
