@@ -18,11 +18,13 @@ from nautilus_cli.ir.dims import Float, is_symbolic, lower, upper
 from nautilus_cli.ir.floats import is_float, of_float
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.indicators import at_most, chosen, equal, less
 from nautilus_cli.ir.substitution import substitute_float
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.ops.evaluate import evaluate_operator
 from nautilus_cli.ops.float_contents import computed
+from nautilus_cli.ops.operands import depends_on_values
 from nautilus_cli.ops.spec import Operator
 
 MOST_ELEMENTS = 256
@@ -94,15 +96,28 @@ _MOVED: Mapping[str, tuple[int, ...] | None] = {
 
 def _divided(a: int, b: int) -> int | None:
     """Return a quotient rounded towards zero, which that rounded down is where both are positive."""
-    return a // b if lower(a) >= 0 and lower(b) > 0 else None
+    if upper(b) < 0:
+        a, b = -a, -b
+    if lower(b) <= 0:
+        return None
+    if lower(a) >= 0:
+        return a // b
+    return -(-a // b) if upper(a) <= 0 else chosen(less(a, 0), -(-a // b), a // b)
 
 
 def _remainder(a: int, b: int) -> int | None:
+    """Return a remainder with the divisor's sign."""
+    if upper(b) < 0:
+        return -(-a % -b)
     return a % b if lower(b) > 0 else None
 
 
+def _magnitude(a: int) -> int:
+    return a if lower(a) >= 0 else maximum(a, -a)
+
+
 _ARITHMETIC: Mapping[str, Callable[..., Any]] = {
-    "Abs": abs,
+    "Abs": _magnitude,
     "Add": python.add,
     "Div": _divided,
     "Equal": python.eq,
@@ -118,6 +133,15 @@ _ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "Sub": python.sub,
 }
 """Elementwise integer functions; None where the result is no integer expression."""
+
+_COMPARISONS: Mapping[str, Callable[[int, int], int]] = {
+    "Equal": equal,
+    "Greater": lambda a, b: less(b, a),
+    "GreaterOrEqual": lambda a, b: at_most(b, a),
+    "Less": less,
+    "LessOrEqual": at_most,
+}
+"""The same as indicators, for values of inputs: these are data as well, so that nothing else needs a decision."""
 
 _REDUCTIONS: Mapping[str, Callable[[Sequence[int]], int]] = {
     "ReduceMax": lambda values: maximum(*values),
@@ -155,6 +179,8 @@ def contents(
         return None
     if any(any(is_symbolic(d) for d in t.shape) or t.elements > MOST_ELEMENTS for t in results):
         return None
+    if operator.name == "Where" and inputs[0] is not None and inputs[0].contents is not None:
+        return _chosen(inputs, results)
     if operator.name in _MOVED:
         return _moved(operator, attrs, inputs, results)
     try:
@@ -226,6 +252,16 @@ def _moved(operator: Operator, attrs: Any, inputs: Sequence[Value | None], resul
     return tuple(_objects([elements[i] for i in array.reshape(-1)], type_) for array, type_ in zip(found, results, strict=False))
 
 
+def _chosen(inputs: Sequence[Value | None], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
+    """Return elements of two operands as a condition of indicators says."""
+    operands = [None if v is None else _elements(v) for v in inputs]
+    known = [array for array in operands if array is not None]
+    if len(known) < len(operands) or any(map(is_float, (v for array in known for v in array.reshape(-1)))):
+        return None
+    rows = zip(*(array.reshape(-1).tolist() for array in np.broadcast_arrays(*known)), strict=True)
+    return (_objects([chosen(*row) for row in rows], results[0]),)
+
+
 def _computed(name: str, attrs: Any, inputs: Sequence[Value | None], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
     operands = [None if v is None else _elements(v) for v in inputs]
     known = [array for array in operands if array is not None]
@@ -251,6 +287,8 @@ def _computed(name: str, attrs: Any, inputs: Sequence[Value | None], results: Se
     if function is None or (name == "Mod" and attrs.fmod):
         return None
     columns = [array.reshape(-1).tolist() for array in np.broadcast_arrays(*known)]
+    if name in _COMPARISONS and any(map(depends_on_values, (v for column in columns for v in column))):
+        function = _COMPARISONS[name]
     values = [function(*row) for row in zip(*columns, strict=True)]
     if any(v is None for v in values) or (type_.dtype.is_float and not all(map(_is_exact, values))):
         return None

@@ -29,6 +29,9 @@ Work = Callable[[Operands], tuple[np.ndarray, ...] | None]
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 """What the host computes with."""
 
+_FAR = 1 << 29
+"""Beyond sizes: a number that may be beyond it is followed as it is where a size is greater."""
+
 
 class ElementLimits:
     """What must hold for contents to be what a kernel computes, by the value that has them.
@@ -85,7 +88,7 @@ class ElementLimits:
             again = work(tuple(v if v is None else replace(v, contents=bound_contents(v.contents, wide)) for v in seen))
             if again is not None and all(_agree(bound_contents(a, wide), b) for a, b in zip(found, again, strict=True)):
                 exact = again
-            else:
+            if exact is found or not all(map(_are_told_apart, found, exact)):
                 needed += [_within(_alone(symbol), symbol.low, symbol.high, f"the value of {symbol.name}") for symbol in open_ones]
         highest = _HIGHEST - any(v is not None and v.type.dtype == U64 for v in seen)  # greater ones are read as this
         for array, bounds, type_ in zip(found, exact, types, strict=True):
@@ -120,6 +123,17 @@ def _agree(left: np.ndarray | None, right: np.ndarray) -> bool:
     assert left is not None
     pairs = zip(left.reshape(-1).tolist(), right.reshape(-1).tolist(), strict=True)
     return all((is_float(a) and is_float(b)) or same(a, b) for a, b in pairs)
+
+
+def _are_told_apart(found: np.ndarray, exact: np.ndarray) -> bool:
+    """Whether what rules see of the bounds of contents decides nothing that elements beyond their range would decide otherwise.
+
+    Rules hold a number against sizes. One that may be far below and far above of all of these with elements in their range is held against
+    them by the run; one that cannot be (2^33 more than an element) may be to elements beyond.
+    """
+    pairs = zip(found.reshape(-1).tolist(), exact.reshape(-1).tolist(), strict=True)
+    bounds = ((lower(a), lower(b), upper(a), upper(b)) for a, b in pairs if not is_float(a) and not is_float(b))
+    return all((low == least or low <= -_FAR) and (high == most or high >= _FAR) for low, least, high, most in bounds)
 
 
 def _within(value: int, low: int, high: int, text: str) -> Requirement:

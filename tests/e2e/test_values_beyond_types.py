@@ -18,6 +18,7 @@ GRAPHS = {
     "cast": ("b = Cast <to = 6> (a) end = Cast <to = 7> (b)", lambda a: a.astype(np.int32).astype(np.int64)),
     "negative": ("end = Neg (a)", lambda a: -a),
     "sum": ("k = Constant <value = int64[1] {5}> () end = Add (a, k)", lambda a: a + 5),
+    "far": ("k = Constant <value = int64[1] {8589934592}> () end = Add (a, k)", lambda a: a + 2**33),
     "product": ("k = Constant <value = int64[1] {3}> () end = Mul (a, k)", lambda a: a * 3),
     "greatest": (
         "k = Constant <value = int64[1] {-1099511627776}> () m = Max (a, k) end = Sub (m, k)",
@@ -55,6 +56,34 @@ def test_a_size_is_what_the_type_makes_of_it_or_an_error(name: str, tmp_path: Pa
                 np.testing.assert_array_equal(found, x[:end], err_msg=str(value))
     assert all(names_it for _, names_it in refused)
     assert not {4, -3, 0} & {value for value, _ in refused}
+
+
+def test_arithmetic_of_values_of_either_sign(tmp_path: Path) -> None:
+    """Quotients go towards zero, remainders have the divisor's sign, and comparisons choose."""
+    text = """g (float[10] x, int64[1] a, int64[1] b) => (float[k] half, float[l] magnitude, float[m] rest, float[n] lesser, float[o] same) {
+      zero = Constant <value = int64[1] {0}> ()
+      two = Constant <value = int64[1] {2}> ()
+      minus = Constant <value = int64[1] {-3}> ()
+      quotient = Div (a, two)
+      half = Slice (x, zero, quotient)
+      size = Abs (a)
+      magnitude = Slice (x, zero, size)
+      remainder = Mod (a, minus)
+      rest = Slice (x, zero, remainder)
+      is_less = LessOrEqual (a, b)
+      chosen = Where (is_less, a, b)
+      lesser = Slice (x, zero, chosen)
+      is_same = Equal (a, b)
+      other = Where (is_same, two, minus)
+      same = Slice (x, zero, other)
+    }"""
+    x = np.arange(10, dtype=np.float32)
+    with nautilus_cli.load(compiled(text, tmp_path), emulator=POISONED) as library:
+        for a, b in ((7, 3), (-7, 3), (-7, -7), (0, 0), (-1, 2), (6, 9), (-12, -14)):
+            found = library(x=x, a=np.array([a]), b=np.array([b]))
+            ends = {"half": int(a / 2), "magnitude": abs(a), "rest": a % -3, "lesser": min(a, b), "same": 2 if a == b else -3}
+            for name, end in ends.items():
+                np.testing.assert_array_equal(found[name], x[:end], err_msg=f"{name} of {a}, {b}")
 
 
 def test_a_difference_of_bytes_wraps_around(tmp_path: Path) -> None:

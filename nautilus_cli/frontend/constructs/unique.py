@@ -24,7 +24,7 @@ from nautilus_cli.ops.numbers import Arithmetic, number, progression
 from nautilus_cli.ops.reduce import ReduceAttrs
 from nautilus_cli.ops.wide import cast, reshape
 
-MOST_COMPARED = 8192
+MOST_COMPARED = 16384
 """Slices up to which each is held against all others: sorting takes a launch or two for each bit."""
 
 
