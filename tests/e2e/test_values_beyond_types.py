@@ -60,7 +60,8 @@ def test_a_size_is_what_the_type_makes_of_it_or_an_error(name: str, tmp_path: Pa
 
 def test_arithmetic_of_values_of_either_sign(tmp_path: Path) -> None:
     """Quotients go towards zero, remainders have the divisor's sign, and comparisons choose."""
-    text = """g (float[10] x, int64[1] a, int64[1] b) => (float[k] half, float[l] magnitude, float[m] rest, float[n] lesser, float[o] same) {
+    text = """g (float[10] x, int64[1] a, int64[1] b)
+        => (float[k] half, float[l] magnitude, float[m] rest, float[n] lesser, float[o] same) {
       zero = Constant <value = int64[1] {0}> ()
       two = Constant <value = int64[1] {2}> ()
       minus = Constant <value = int64[1] {-3}> ()
