@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.expression import Apply, Constant, Expression, Inside, Load, Parameter, RowProgram
+from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, RowProgram
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.types import DTYPES, DType
 from nautilus_cli.kernels.base import KernelRequest
@@ -335,6 +335,11 @@ class _Launch:
                 value = parameters[step.index]
             elif isinstance(step, Load):
                 value = self.read(step, *_offsets(step.map, extents))
+            elif isinstance(step, IndexedLoad):
+                index = self.read(step.index, *_offsets(step.index.map, extents)).astype(np.int64)
+                index = np.where(index < 0, index + step.extent, index)
+                offsets, valid = _offsets(step.data.map, extents)
+                value = self.read(step.data, offsets + index * step.stride, valid & (index >= 0) & (index < step.extent))
             elif isinstance(step, Inside):
                 value = _offsets(step.map, extents)[1]
             elif isinstance(step, Constant):
