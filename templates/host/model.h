@@ -22,6 +22,10 @@ struct nautilus_model {
   size_t launch_count;
   size_t row_count;       /* of both */
   uint32_t *owner;        /* one a row: the launch that it is, or in whose place it is launched */
+  uint32_t *word_patches; /* one a word of the rows: 1 + the patch that gives it; 0 where none does */
+  uint32_t *grid_patches; /* three a row, likewise */
+  uint32_t *patches;      /* all others of those that give a number: a run of new shapes needs these, and those of what it launches */
+  size_t patch_count;
   size_t port_count;
   size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
   struct port_use *uses;

@@ -66,6 +66,8 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
       shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL || shapes->given == NULL || shapes->exact == NULL ||
       shapes->is_cut == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
+  for (size_t i = 0; i < payload->word_count; i++)
+    shapes->word_values[i] = payload->words[i].value;
   return begin(model, shapes);
 }
 
@@ -387,16 +389,12 @@ static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
   for (size_t i = 0; i < model->launch_count; i++)
     memcpy(shapes->grids[i], model->launches[shapes->rows[i]].grid, sizeof shapes->grids[i]);
   memcpy(shapes->maps, payload->maps, payload->map_count * sizeof *shapes->maps);
-  for (size_t i = 0; i < payload->word_count; i++)
-    shapes->word_values[i] = payload->words[i].value;
   shapes->arena_bytes = model->place.variant->arena_bytes;
 }
 
 /* Puts a value in its place; values of other variants have none. */
 static nautilus_status apply(const nautilus_model *model, const struct payload_patch *patch, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
-  if (patch->kind == PATCH_COUNT || patch->kind == PATCH_LIMIT) /* which the end of the run tells */
-    return NAUTILUS_OK;
   int64_t value = shapes->sizes[patch->size];
   size_t row = (size_t)patch->target - model->place.variant->launch_first;
   uint64_t most = patch->kind == PATCH_BYTES   ? payload->ports[patch->target].bytes
@@ -414,8 +412,6 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
     shapes->port_bytes[patch->target] = (size_t)value;
     break;
   case PATCH_GRID:
-    if (row >= model->row_count || shapes->rows[model->owner[row]] != row)
-      break;
     if (value < 1 || value > (patch->field == 0 ? MOST_BLOCKS_X : MOST_BLOCKS_YZ))
       return error_set(NAUTILUS_UNSUPPORTED, "a launch of %lld blocks along dimension %u is not possible", (long long)value,
                        (unsigned)patch->field);
@@ -448,11 +444,25 @@ static nautilus_status check_inputs(const nautilus_model *model, const int64_t *
   return NAUTILUS_OK;
 }
 
-/* Puts every value in its place. */
+/* Puts what a row launches in its place. */
+static nautilus_status apply_row(const nautilus_model *model, uint32_t row, struct shapes *shapes) {
+  const struct payload_launch *launch = &model->launches[row];
+  for (int i = 0; i < 3; i++)
+    if (model->grid_patches[3 * row + i] > 0)
+      TRY(apply(model, &model->payload.patches[model->grid_patches[3 * row + i] - 1], shapes));
+  for (uint32_t i = launch->word_first; i < launch->word_first + launch->word_count; i++)
+    if (model->word_patches[i] > 0)
+      TRY(apply(model, &model->payload.patches[model->word_patches[i] - 1], shapes));
+  return NAUTILUS_OK;
+}
+
+/* Puts every value in its place that a run with these sizes needs: of what is launched, and all others. */
 static nautilus_status apply_all(const nautilus_model *model, struct shapes *shapes) {
   copy_fixed(model, shapes);
-  for (size_t i = 0; i < model->payload.patch_count; i++)
-    TRY(apply(model, &model->payload.patches[i], shapes));
+  for (size_t i = 0; i < model->patch_count; i++)
+    TRY(apply(model, &model->payload.patches[model->patches[i]], shapes));
+  for (size_t i = 0; i < model->launch_count; i++)
+    TRY(apply_row(model, shapes->rows[i], shapes));
   return NAUTILUS_OK;
 }
 
