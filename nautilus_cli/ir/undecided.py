@@ -26,7 +26,8 @@ class UndecidedError(ModelError):
 
     def __init__(self, left: int, relation: str, right: int) -> None:
         ranges = ", ".join(f"{s.name} = {s.low}..{s.high}" for s in sorted(symbols(left) | symbols(right), key=_name))
-        super().__init__(f"whether {left} {relation} {right} depends on the sizes with which the model runs ({ranges})")
+        what = f"the sizes with which the model runs ({ranges})" if ranges else "values that only a run knows"
+        super().__init__(f"whether {left} {relation} {right} depends on {what}")
         self.left = left
         self.relation = relation
         self.right = right

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nautilus_cli.ir.constructors import count, symbol
+from nautilus_cli.ir.constructors import count, rounded, symbol
+from nautilus_cli.ir.dims import FloatElement
 from nautilus_cli.ir.undecided import UndecidedError
 
 N = symbol("n", 64, 1024)
@@ -26,6 +27,12 @@ def test_ranges_are_named_where_one_dimension_decides() -> None:
 def test_they_are_not_where_that_says_little() -> None:
     for left, right in ((N, symbol("m", 1, 1024)), (N % 2, 0), (symbol("far", 1, 1 << 20), 5), (count("kept", 9), 3)):
         assert asked(left, right).endswith("throughout is right.")
+
+
+def test_what_follows_from_a_float_has_no_range_to_name() -> None:
+    size = rounded(FloatElement("scale", 0), "floor", -9, 9, "floor(scale[0])")
+    with pytest.raises(UndecidedError, match=r"whether floor\(scale\[0\]\) is less than 0 depends on values that only a run knows\."):
+        bool(size < 0)
 
 
 def test_orders_are_worked_out_too() -> None:
