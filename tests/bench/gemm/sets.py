@@ -205,6 +205,20 @@ _SMALL_EPILOGUE_FIELDS = _direct_and_boxed(
 )
 
 
+def few_rows() -> Wanted:
+    """Few rows by the transposed product: tiles of weights, how the depth is shared out, and when the next kernel may come."""
+    for m in (8, 16, 32, 48, 64):
+        p = Product(m=m, n=4096, k=4096)
+        for tile_m, consumers in ((64, 1), (128, 1), (128, 2)):
+            for cluster_k in (1, 2, 3):
+                fields = {"tile_m": tile_m, "tile_n": m, "consumers": consumers, "swaps": True, "cluster_k": cluster_k, "group_m": 8}
+                yield wgmma(p, _label(fields), **fields)
+        fields = {"tile_m": 64, "tile_n": m, "consumers": 1, "swaps": True, "cluster_k": 2, "group_m": 8}
+        yield wgmma(p, f"{_label(fields)} early", **fields, early_trigger=True)
+        yield wgmma(p, f"{_label(fields)} slices", **{**fields, "consumers": 2, "slices_depth": True})
+        yield p, "skinny", "gemm_skinny", None
+
+
 def table() -> Wanted:
     """The table of products that must keep up with cuBLAS: of each a spread of the schedules that the rankings find near the best."""
     for p, count in _TABLE:
@@ -278,6 +292,7 @@ _FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
     (1024, 1024, 1024): (
         {"tile_m": 128, "tile_n": 64, "consumers": 1, "group_m": 8},
         {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8},
+        {"tile_m": 128, "tile_n": 64, "consumers": 2, "group_m": 8, "early_trigger": True},
     ),
     (2048, 2048, 2048): (
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "group_m": 8, "stores_boxes": True},
@@ -286,14 +301,17 @@ _FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
     (4096, 4096, 4096): (
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
     ),
-    (8192, 8192, 8192): ({"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},),
+    (8192, 8192, 8192): (
+        {"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+    ),
     (4096, 3072, 768): (
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "group_m": 8, "stores_boxes": True},
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
     ),
     (4096, 768, 3072): ({"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},),
     (128, 768, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},),
-    (128, 3072, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},),
+    (128, 3072, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},),
     (128, 768, 3072): ({"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},),
     (512, 3072, 768): (
         {"tile_m": 128, "tile_n": 96, "consumers": 2, "group_m": 8},
@@ -315,7 +333,10 @@ _FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
         {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 3, "group_m": 8},
         {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},
     ),
-    (16, 4096, 4096): ({"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 2, "group_m": 8},),
+    (16, 4096, 4096): (
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 2, "group_m": 8},
+        {"tile_m": 64, "tile_n": 16, "consumers": 1, "swaps": True, "cluster_k": 2, "group_m": 8},
+    ),
 }
 """Schedules that were the best of a problem, or near it, in a run on an H200."""
 
@@ -428,6 +449,7 @@ def _best(kind: str, product: Product, count: int) -> Wanted:
 SETS: dict[str, Callable[[], Wanted]] = {
     "chosen": chosen,
     "epilogues": epilogues,
+    "few_rows": few_rows,
     "ffma": simt.ffma,
     "ffma_races": simt.races,
     "ffma_untuned": simt.untuned,

@@ -19,7 +19,8 @@ def ranking(family: Family, problem: object, where: Target) -> object:
     [
         (1, 2048, 2048, F16, "gemm_skinny"),
         (1, 128256, 2048, BF16, "gemm_skinny"),
-        (4, 4096, 4096, F16, "gemm_skinny"),
+        (1, 4096, 4096, F16, "gemm_skinny"),
+        (8, 4096, 4096, F16, "gemm_wgmma"),
         (1, 768, 3072, F32, "gemm_skinny"),
         (8, 4096, 4096, F32, "gemm_skinny"),
         (16, 3072, 768, F32, "gemm"),
