@@ -152,3 +152,24 @@ def test_few_rows_cost_more_than_a_whole_tile() -> None:
 def test_columns_that_lie_together_come_in_whole_boxes() -> None:
     found = FAMILY.violations(problem(512, 512, 512, lasts=(True, False)), replace(SCHEDULE, tile_n=96, cluster_m=1), target("sm_90a"))
     assert found == ("tile_n of 96 is no multiple of 64 for each of 1 blocks",)
+
+
+def test_operands_change_places_where_rows_are_few() -> None:
+    few = problem(16, 4096, 4096)
+    chosen = FAMILY.choose(few, target("sm_90a"))
+    assert (chosen.swaps, chosen.tile_n, chosen.vector_c) == (True, 16, 1)
+    assert FAMILY.violations(few, chosen, target("sm_90a")) == ()
+    assert FAMILY.geometry(few, chosen).grid == (4096 // chosen.tile_m * chosen.cluster_k, 1, 1)
+    assert not FAMILY.choose(problem(128, 4096, 4096), target("sm_90a")).swaps
+    for changed, reason in (
+        (replace(few, is_paired=True), "do not change places"),
+        (replace(few, computes_a=True), "do not change places"),
+        (replace(few, a_k_last=False), "no multiple of 64"),
+    ):
+        assert any(reason in text for text in FAMILY.violations(changed, chosen, target("sm_90a")))
+    assert any("no neighbouring results" in text for text in FAMILY.violations(few, replace(chosen, vector_c=2), target("sm_90a")))
+
+
+def test_the_next_kernel_comes_early_where_blocks_have_one_tile() -> None:
+    assert FAMILY.choose(problem(1024, 1024, 1024), target("sm_90a")).early_trigger
+    assert not FAMILY.choose(problem(4096, 4096, 4096), target("sm_90a")).early_trigger
