@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I32, U32, DType, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, required, same_dtype
@@ -90,7 +92,7 @@ def _distinct(emitter: Emitter, value: Value, term: tuple[str, ...], equation: E
             second = names.index(name, first + 1)
             value = _diagonal(emitter, value, first, second)
             names = [n for place, n in enumerate(names) if place not in (first, second)] + [name]
-    kept = [name for name, size in zip(names, value.type.static, strict=True) if size == equation.sizes[name]]
+    kept = [name for name, size in zip(names, value.type.static, strict=True) if same(size, equation.sizes[name])]
     shape = tuple(equation.sizes[name] for name in kept)
     return _Named(reshape(emitter, value, shape), tuple(kept))
 
@@ -98,14 +100,14 @@ def _distinct(emitter: Emitter, value: Value, term: tuple[str, ...], equation: E
 def _diagonal(emitter: Emitter, value: Value, first: int, second: int) -> Value:
     """Emit the elements whose places along two dimensions are equal, as the last dimension; one of size 1 is read again for each."""
     shape = value.type.static
-    size = max(shape[first], shape[second])
+    size = maximum(shape[first], shape[second])
     order = [place for place in range(len(shape)) if place not in (first, second)]
     moved = emitter.node("Transpose", [value], perm=(*order, first, second))
     outer = tuple(shape[place] for place in order)
-    if shape[first] != shape[second]:
+    if not same(shape[first], shape[second]):
         return reshape(emitter, moved, (*outer, size))
     flat = reshape(emitter, moved, (*outer, size * size))
-    bounds = [emitter.constant(np.array([bound])) for bound in (0, size * size, len(outer), size + 1)]
+    bounds = [emitter.sizes([bound]) for bound in (0, size * size, len(outer), size + 1)]
     return emitter.node("Slice", [flat, *bounds])
 
 
@@ -129,7 +131,7 @@ def _arranged(emitter: Emitter, tensor: _Named, names: tuple[str, ...]) -> Value
 
 
 def _expanded(emitter: Emitter, value: Value, shape: tuple[int, ...]) -> Value:
-    return value if value.type.static == shape else emitter.node("Expand", [value, emitter.constant(np.array(shape, np.int64))])
+    return value if same(value.type.static, shape) else emitter.node("Expand", [value, emitter.sizes(shape)])
 
 
 def _multiplied(emitter: Emitter, a: _Named, b: _Named, later: set[str]) -> _Named:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 
 _ELLIPSIS = "..."
 
@@ -101,8 +102,8 @@ def _sizes(terms: Sequence[tuple[str, ...]], shapes: Sequence[tuple[int, ...]], 
     for term, shape in zip(terms, shapes, strict=True):
         for name, size in zip(term, shape, strict=True):
             known = sizes.setdefault(name, size)
-            if known == 1:
+            if same(known, 1):
                 sizes[name] = size
-            elif size not in (1, known):
+            elif not same(size, 1) and not same(size, known) and size != known:
                 raise ModelError(f"equation '{text}': dimension '{name.lstrip('.') or name}' has the sizes {known} and {size}")
     return sizes

@@ -259,3 +259,32 @@ def test_a_convolution_of_an_open_length_may_have_a_result_of_one(tmp_path: Path
             found = library(x=x, w=w)
             np.testing.assert_allclose(found["y"], np.einsum("bct,oct->bo", x[..., :4], w)[..., None], rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(found["one"], found["y"][..., 0])
+
+
+def test_sums_of_products_of_open_sizes(tmp_path: Path) -> None:
+    text = """edges (float[N, M] x, float[N, K] w, float[N, N] square, float[1, M] row)
+        => (float[M, K] product, float[N, M, K] outer, float[N] diagonal, float[N, M] spread, float[P, P] kept) {
+      product = Einsum <equation = "na,nb->ab"> (x, w)
+      outer = Einsum <equation = "na,nb->nab"> (x, w)
+      diagonal = Einsum <equation = "ii->i"> (square)
+      spread = Einsum <equation = "na,na->na"> (x, row)
+      zero = Constant <value = float {0}> ()
+      first = Constant <value = int64 {0}> ()
+      column = Gather <axis = 1> (x, first)
+      mask = Greater (column, zero)
+      some = Compress <axis = 0> (column, mask)
+      kept = Einsum <equation = "i,j->ij"> (some, some)
+    }"""
+    dims = {"N": DimRange(1, 9), "M": DimRange(1, 12), "K": DimRange(1, 5)}
+    random = np.random.default_rng(0)
+    with nautilus_cli.load(compiled(text, tmp_path, dims), emulator=POISONED) as library:
+        for n, m, k in ((1, 1, 1), (9, 12, 5), (4, 7, 1)):
+            shapes = {"x": (n, m), "w": (n, k), "square": (n, n), "row": (1, m)}
+            arrays = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+            found, x = library(arrays), arrays["x"]
+            np.testing.assert_allclose(found["product"], x.T @ arrays["w"], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(found["outer"], x[:, :, None] * arrays["w"][:, None], rtol=1e-5)
+            np.testing.assert_array_equal(found["diagonal"], np.diag(arrays["square"]))
+            np.testing.assert_allclose(found["spread"], x * arrays["row"], rtol=1e-5)
+            some = x[:, 0][x[:, 0] > 0]
+            np.testing.assert_allclose(found["kept"], np.outer(some, some), rtol=1e-5)
