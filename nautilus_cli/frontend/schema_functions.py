@@ -8,6 +8,7 @@ from typing import Any, cast
 from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
 
 from nautilus_cli.frontend.names import domain_name
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ops.element_types import ONNX_NUMBERS
 
@@ -44,10 +45,12 @@ def schema_defaults(node: NodeProto, version: int) -> Mapping[str, AttributeProt
 
 
 def onnx_type(value: Value | None) -> TypeProto:
-    """Return a value's type as ONNX writes it."""
+    """Return a value's type as ONNX writes it; an open dimension is one without a size."""
     type_ = TypeProto()
     if value is not None:
         type_.tensor_type.elem_type = ONNX_NUMBERS[value.type.dtype]
         for dim in value.type.static:
-            type_.tensor_type.shape.dim.add().dim_value = dim
+            added = type_.tensor_type.shape.dim.add()
+            if not is_symbolic(dim):
+                added.dim_value = dim
     return type_

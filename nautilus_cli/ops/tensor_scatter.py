@@ -8,12 +8,13 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import same
+from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import I64, TensorType
 from nautilus_cli.ops.checks import normal_axis, one_of, operand, operand_count, optional_operand, same_dtype
 from nautilus_cli.ops.element_types import ALL
 from nautilus_cli.ops.gather import checked_indices
+from nautilus_cli.ops.numbers import number, progression
 from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import reshape
 
@@ -86,21 +87,23 @@ def _build(emitter: Emitter, attrs: TensorScatterAttrs, operands: tuple[Value | 
     count, extent = update.type.static[axis], shape[axis]
     if same(update.type.elements, 0):
         return (past,)
+    if starts is None and count <= extent:
+        return (_joined(emitter, past, update, axis, 0),)
     known = np.zeros(shape[0], np.int64) if starts is None else starts.constant
-    if known is not None:
+    if known is not None and not is_symbolic(extent):
         first = int(known[0] % extent)
         if (known % extent == first).all() and first + count <= extent:
             return (_joined(emitter, past, update, axis, first),)
     assert starts is not None
     batch, prefix, suffix = shape[0], prod(shape[1:axis]), prod(shape[axis + 1 :])
-    steps = emitter.constant(np.arange(count, dtype=np.int64).reshape(1, 1, count))
+    steps = reshape(emitter, progression(emitter, count), (1, 1, count))
     places = emitter.node("Add", [reshape(emitter, starts, (batch, 1, 1)), steps])
     if attrs.mode == "circular":
-        places = emitter.node("Mod", [places, emitter.constant(np.array(extent, np.int64))])
-    full = emitter.constant(np.array((batch, prefix, count, 1), np.int64))
+        places = emitter.node("Mod", [places, number(emitter, extent, I64)])
+    full = emitter.sizes((batch, prefix, count, 1))
     places = emitter.node("Expand", [reshape(emitter, places, (batch, 1, count, 1)), full])
-    tables = np.broadcast_to(np.arange(batch * prefix).reshape(batch, prefix, 1, 1), (batch, prefix, count, 1))
-    indices = emitter.node("Concat", [emitter.constant(np.ascontiguousarray(tables)), places], axis=3)
+    tables = emitter.node("Expand", [reshape(emitter, progression(emitter, batch * prefix), (batch, prefix, 1, 1)), full])
+    indices = emitter.node("Concat", [tables, places], axis=3)
     flat = [
         reshape(emitter, past, (batch * prefix, extent, suffix)),
         reshape(emitter, indices, (batch * prefix * count, 2)),
@@ -114,7 +117,7 @@ def _joined(emitter: Emitter, past: Value, update: Value, axis: int, first: int)
     extent = past.type.static[axis]
     parts = [(0, first), (first + update.type.static[axis], extent)]
     before, behind = (
-        [emitter.node("Slice", [past, *(emitter.constant(np.array([n], np.int64)) for n in (start, end, axis))])] if start < end else []
+        [emitter.node("Slice", [past, *(emitter.sizes([n]) for n in (start, end, axis))])] if not same(start, end) else []
         for start, end in parts
     )
     kept = [*before, update, *behind]

@@ -31,6 +31,15 @@ STANDARD = """g (float[B,2,S,4] q, float[B,2,S,4] k, float[B,2,T,4] other, float
   hard = Hardmax <axis = 2> (q)
 }"""
 
+DECODING = """g (float[B,2,S,8] x, float[20,4] table, int64[B,S] ids, float[B,30,4] cache, float[B,S,4] rows,
+                 int64[B] at, float[B,8] scores)
+  => (float[B,2,S,8] turned, float[B,30,4] filled, float[B,30,4] begun, float[B] loss) {
+  turned = RotaryEmbedding (x, table, table, ids)
+  filled = TensorScatter <axis = 1> (cache, rows, at)
+  begun = TensorScatter <axis = 1> (cache, rows)
+  loss = NegativeLogLikelihoodLoss <reduction = "none"> (scores, at)
+}"""
+
 MICROSOFT = """g (float[B,S,8] q, float[B,T,8] other, int32[B,T] mask, float[8,24] w, float[24] b, int32[B] ends,
                   float[B,2,S,8] turned, int64[1] at, float[20,4] table, int32[B,S] ids, float[30,8] words,
                   float[12,8] places, float[8] scale)
@@ -65,9 +74,9 @@ def drawn(model: onnx.ModelProto, sizes: Mapping[str, int]) -> dict[str, np.ndar
     return found
 
 
-@pytest.mark.parametrize("text", [STANDARD, MICROSOFT], ids=["standard", "microsoft"])
-def test_one_library_for_all_lengths(text: str, tmp_path: Path) -> None:
-    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>\n{text}')
+@pytest.mark.parametrize(("text", "opset"), [(STANDARD, 23), (DECODING, 24), (MICROSOFT, 23)], ids=["standard", "decoding", "microsoft"])
+def test_one_library_for_all_lengths(text: str, opset: int, tmp_path: Path) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]>\n{text}')
     path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
     onnx.save(model, path)
     named = {dim.dim_param for port in model.graph.input for dim in port.type.tensor_type.shape.dim}
