@@ -288,3 +288,15 @@ def test_sums_of_products_of_open_sizes(tmp_path: Path) -> None:
             np.testing.assert_allclose(found["spread"], x * arrays["row"], rtol=1e-5)
             some = x[:, 0][x[:, 0] > 0]
             np.testing.assert_allclose(found["kept"], np.outer(some, some), rtol=1e-5)
+
+
+def test_ones_on_a_diagonal_of_open_sizes(tmp_path: Path) -> None:
+    text = """edges (float[N, M] x) => (float[N, M] y, int32[N, M] above) {
+      y = EyeLike (x)
+      above = EyeLike <dtype = 6, k = 2> (x)
+    }"""
+    with nautilus_cli.load(compiled(text, tmp_path, {"N": DimRange(0, 9), "M": DimRange(1, 7)}), emulator=POISONED) as library:
+        for n, m in ((9, 7), (0, 3), (1, 1), (4, 6)):
+            found = library(x=np.zeros((n, m), np.float32))
+            np.testing.assert_array_equal(found["y"], np.eye(n, m))
+            np.testing.assert_array_equal(found["above"], np.eye(n, m, 2))
