@@ -66,7 +66,8 @@ _BOXED_PER_CYCLE = 38.9
 _LOAD_INSTRUCTIONS = 8  # of an element of a computed A: with the others fitted to 63 schedules, to 12 % (rms)
 _LOAD_LATENCY = 1600
 _SCHEDULERS = 4
-_FEW_ROWS_SLOWDOWN = 0.3  # of one tile's rows that are none: twelve products of 16 to 48 rows, 0.0 to 0.5
+_FEW_ROWS = 48
+_FEW_ROWS_SLOWDOWN = 0.3  # of what is missing to these: eight products of 16 to 32 rows, 0.0 to 0.5
 _MEMORY_SHARE = 0.85  # of the bandwidth
 _HIDING = 2.7
 
@@ -539,7 +540,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     else:
         cycles = tiles * (main + finish)
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
-    cycles *= 1 + _FEW_ROWS_SLOWDOWN * max(0, 1 - oriented(problem, s).m / WARPGROUP_ROWS)
+    cycles *= 1 + _FEW_ROWS_SLOWDOWN * max(0, 1 - oriented(problem, s).m / _FEW_ROWS)
     start = _START_CYCLES + _PART_CYCLES * (s.cluster_k - 1) + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
     return start / _CYCLES_PER_US + soft_max(cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
 
