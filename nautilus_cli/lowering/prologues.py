@@ -14,9 +14,8 @@ from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.kernels.base import Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, fitted, serves
-from nautilus_cli.lowering.intervals import middle
 from nautilus_cli.lowering.planner import lower_group
-from nautilus_cli.lowering.ranges import dimensions
+from nautilus_cli.lowering.ranges import dimensions, large
 from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes.fuse import PRODUCTS, fuse
@@ -73,10 +72,10 @@ def _products(fused: FusedGraph) -> Iterator[Group]:
 
 
 def _least_us(group: Group, fp32_mode: str) -> float:
-    """Return the time of the best kernel of a product, by its estimate; open dimensions are in the middle of their ranges."""
+    """Return the time of the best kernel of a product, by its estimate; open dimensions are large."""
     target = target_named(EMULATES)
     lowered = lower_group(group, fp32_mode)
-    sizes = {dim.name: middle(dim) for dim in dimensions((lowered.problem, lowered.functors))}
+    sizes = {dim.name: large(dim) for dim in dimensions((lowered.problem, lowered.functors))}
     functors = bind(lowered.functors, sizes)
     found = []
     for name, problem in ((lowered.family, lowered.problem), *lowered.alternatives):
@@ -97,7 +96,7 @@ def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
     read = {value for node in work for value in node.inputs[node.op == GATHER.name :] if value is not None} - made
     gathered = {value for node in work if node.op == GATHER.name for value in node.results()}  # of all rows, as many are read
     moved = sum(value.type.bytes for values in (read, gathered, made & {v for g in owners for v in g.outputs}) for value in values)
-    sizes = {dim.name: middle(dim) for dim in dimensions(moved)}
+    sizes = {dim.name: large(dim) for dim in dimensions(moved)}
     return len(own) * _KERNEL_US + float(bind(moved, sizes)) / target_named(EMULATES).memory_bytes_per_us
 
 
