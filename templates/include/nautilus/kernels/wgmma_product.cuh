@@ -150,15 +150,12 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
     }
     return;
   }
-  // Whatever a warp does between products delays the next ones, the more so beside one that finishes a tile. So a stage is waited for ahead, and
-  // one that has been read is released when more products are under way, where the ring has a stage more for that; and places are found by one
-  // lane for all, so that the compiler keeps descriptors in uniform registers.
-  constexpr bool kIsAhead = Ring::kStages > 2 * kStep;
-  int stage = device::shuffle(place.stage, 0), last = 0, before = 0;
-  device::mbarrier_wait(ring.full + stage, place.parity);
+  // Whatever the warp does between products delays the next ones, the more so beside a warp that finishes a tile: places are found ahead, and
+  // by one lane for all, so that the compiler keeps descriptors in uniform registers.
+  int stage = device::shuffle(place.stage, 0), last = 0;
   for (int tile = 0; tile < tiles; ++tile) {
     const uint64 a = OperandA::descriptor(ring.a(stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(stage));
-    if (!kIsAhead && tile > 0) device::mbarrier_wait(ring.full + stage, place.parity);
+    device::mbarrier_wait(ring.full + stage, place.parity);
     NAUTILUS_UNROLL
     for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
     device::wgmma_fence();
@@ -172,22 +169,19 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       }
     }
     device::wgmma_commit();
-    if (kIsAhead && tile > 1) ring.release(before);
-    before = last;
-    last = stage;
+    const int read = stage;
     if constexpr (kStep == 1) {
       place.advance();
     } else {
       place.advance(kStep);
     }
     stage = device::shuffle(place.stage, 0);
-    if (kIsAhead && tile + 1 < tiles) device::mbarrier_wait(ring.full + stage, place.parity);
     if (tile > 0) {
       device::wgmma_wait<1>();
-      if (!kIsAhead) ring.release(before);
+      ring.release(last);
     }
+    last = read;
   }
-  if (kIsAhead && tiles > 1) ring.release(before);
   when_started();
   device::wgmma_wait<0>();
   NAUTILUS_UNROLL

@@ -14,8 +14,9 @@ namespace nautilus::kernels {
 constexpr int kWarpgroupThreads = 128;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
 
-// What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. Those of a row are asked
-// for when the ones before are used, since a store keeps the compiler from moving reads; the first ones while products are under way.
+// What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. A chunk's are asked for
+// ahead of the one before, since a store keeps the compiler from moving reads; beside many sums a row's only when those before are used, which
+// takes half as many registers. The first ones come while products are under way.
 template <class SinkType, int kColumns, int kVector>
 struct LaneInputs {
   using Sink = SinkType;
@@ -28,7 +29,8 @@ struct LaneInputs {
   static_assert(kColumns % (8 * kGroup) == 0, "whole chunks");
   typename Sink::Row rows[2];
   int first_column;
-  typename Epilogue::template Inputs<kVector> held[2][kVectors];  // of each row
+  static constexpr int kHeld = kColumns <= 96 ? 2 : 1;  // chunks
+  typename Epilogue::template Inputs<kVector> held[kHeld][2][kVectors];
 
   template <class A>
   NAUTILUS_DEVICE void start(const A &arguments, const Sink &sink, int row, int column) {
@@ -53,7 +55,7 @@ struct LaneInputs {
     NAUTILUS_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       if (is_inside(arguments, sink, chunk, half, v))
-        held[half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
+        held[chunk % kHeld][half][v] = Epilogue::template load<kVector>(arguments, sink.at(rows[half], column(chunk, v)));
     }
   }
 };
@@ -63,9 +65,14 @@ template <class Sink, int kColumns, int kVector, class A>
 NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&sums)[kColumns / 2], LaneInputs<Sink, kColumns, kVector> &inputs) {
   using Inputs = LaneInputs<Sink, kColumns, kVector>;
   constexpr int kGroup = Inputs::kGroup;
+  constexpr bool kIsAhead = Inputs::kHeld > 1;
   KeptPart<Sink, 2> kept;
   NAUTILUS_UNROLL
   for (int chunk = 0; chunk < Inputs::kChunks; ++chunk) {
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      if (kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
+    }
     float part[kGroup][4];
     NAUTILUS_UNROLL
     for (int i = 0; i < kGroup; ++i) {
@@ -85,10 +92,10 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
           values[e] = part[held / 2][2 * half + held % 2];
         }
         const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
-        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[half][v], values);
+        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
         kept.keep(half, chunk * Inputs::kTogether + v * kVector, results);
       }
-      if (chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
+      if (!kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
       kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
     }
   }
