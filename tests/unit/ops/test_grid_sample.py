@@ -76,7 +76,11 @@ def test_where_there_is_no_place() -> None:
         ([TensorType(F32, (1, 2, 3, 4)), TensorType(F32, (2, 5, 5, 2))], {}, "number of spatial dimensions"),
         ([TensorType(F32, (1, 2)), TensorType(F32, (1, 0))], {}, "number of spatial dimensions"),
         ([TensorType(F32, (1, 2, 0, 4)), TensorType(F32, (1, 5, 5, 2))], {}, "nothing to sample"),
-        ([TensorType(I32, (1, 2, 3, 4)), TensorType(F32, (1, 5, 5, 2))], {}, "has type i32 and mode is linear; the specification does not say how"),
+        (
+            [TensorType(I32, (1, 2, 3, 4)), TensorType(F32, (1, 5, 5, 2))],
+            {},
+            "has type i32 and mode is linear; the specification does not say how",
+        ),
         ([TensorType(F32, (1, 2, 3, 4)), TensorType(I64, (1, 5, 5, 2))], {}, "'grid' has type i64"),
         ([TensorType(F32, (1, 2, 3, 4)), TensorType(F32, (1, 5, 5, 2))], {"mode": "bilinear"}, "mode is 'bilinear'"),
         ([TensorType(F32, (1, 2, 3, 4)), TensorType(F32, (1, 5, 5, 2))], {"padding_mode": "zero"}, "padding_mode is 'zero'"),
