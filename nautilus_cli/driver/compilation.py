@@ -125,9 +125,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         except NoReference as error:
             notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
         except NotServedError as error:
-            notes.append(
-                f"not verified; the library is complete, but not for what was drawn: {error}; verify --inputs takes others"
-            )
+            notes.append(f"not verified; the library is complete, but not for what was drawn: {error}; verify --inputs takes others")
     elif options.verify:
         names = " or ".join(target.name for target in targets)
         notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")
