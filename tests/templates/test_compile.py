@@ -90,7 +90,7 @@ def test_products_by_wgmma_keep_their_sums_in_registers(
         (prologues.cast_left, Schedule(tile_m=192, tile_n=128, consumers=3)),
         (prologues.scaled_left, Schedule(tile_m=64, tile_n=128, consumers=1, cluster_k=2)),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_products_of_a_computed_matrix_keep_all_in_registers(
     operation: Callable[[tuple[int, int, int, int], DType], Operation], schedule: Schedule, tmp_path_factory: pytest.TempPathFactory
