@@ -239,8 +239,9 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
   }
   for (int number = 0; number < tiles; ++number) {
     if constexpr (kIsAsync) device::cp_async_wait<kStages - 2>();
-    device::block_barrier();  // the tile is there, and the one before it has been read
+    // Before the barrier, since ptxas moves no load over one, and would put these off until what they bring is stored.
     fetch(number + kAhead);
+    device::block_barrier();  // the tile is there, and the one before it has been read
     device::add_outer_products<typename Threads::Rows, typename Threads::Columns, LayoutA, LayoutB, Depths, LoaderB::kIsSwapped>(
         sums, reading, place_a, reading + LayoutA::kElements, place_b, [&](int part) { copy(number + kAhead, filling, part); });
     commit();
