@@ -30,16 +30,18 @@ def element(source: Element, name: str, low: int, high: int) -> int:
 
 def count(name: str, bound: int) -> int:
     """Return a number from 0 to BOUND that a kernel writes while the model runs; a plain 0 where there can be nothing to count."""
-    if same(bound, 0):
-        return 0
-    return Polynomial.of({((Symbol(name, 0, upper(bound), 1, Count(bound)), 1),): 1})
+    return _given(name, Count(bound))
 
 
 def read(name: str, bound: int) -> int:
-    """Return a number from 0 to BOUND that a kernel writes while the model runs, and the host reads then."""
-    if same(bound, 0):
+    """Return a number from 0 to BOUND that a kernel writes while the model runs, and the host reads then; a plain 0 likewise."""
+    return _given(name, Read(bound))
+
+
+def _given(name: str, source: Count) -> int:
+    if same(source.bound, 0):
         return 0
-    return Polynomial.of({((Symbol(name, 0, upper(bound), 1, Read(bound)), 1),): 1})
+    return Polynomial.of({((Symbol(name, 0, upper(source.bound), 1, source), 1),): 1})
 
 
 def rounded(value: Float, manner: str, low: int, high: int, name: str) -> int:

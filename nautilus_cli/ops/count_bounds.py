@@ -21,8 +21,6 @@ from nautilus_cli.ir.types import I64
 from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.wide import scalar
 
-NO_BOUNDS: Mapping[str, int] = {}
-
 
 class Counting(Emitter, Protocol):
     """A builder that has counts."""

@@ -20,28 +20,19 @@ from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Limit
 from nautilus_cli.ir.types import I64
-from nautilus_cli.ops.count_bounds import CountBounds
+from nautilus_cli.ops import count_bounds
 from nautilus_cli.ops.operands import HIGHEST
-from nautilus_cli.ops.spec import Emitter
 from nautilus_cli.ops.wide import cast, reshape, scalar
 
 MOST_ELEMENTS = 8
 """Of an operand: a shape has a number for each dimension."""
 
 
-class Counting(Emitter, Protocol):
-    """A builder that has counts."""
+class Counting(count_bounds.Counting, Protocol):
+    """A builder that has counts, and conditions that a run has to meet."""
 
     conditions: list[Value]
-    bounds: CountBounds
-
-    def count(self, name: str, bound: int) -> int:
-        """Return a size that a kernel gives."""
-        ...
-
-    def holds(self, size: int, value: Value) -> None:
-        """Say which value holds it."""
-        ...
+    bounds: count_bounds.CountBounds
 
     def place(self, op: str) -> str:
         """Return where an error is."""
