@@ -52,7 +52,6 @@ READ_ONCE = frozenset({"compaction"})
 PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
 
-
 LEFT_NODES = 16
 """The same of a product's left operand."""
 

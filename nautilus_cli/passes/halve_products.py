@@ -15,7 +15,7 @@ from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.index_map import sliced
 from nautilus_cli.ir.rewrite import prune, retarget, substitute
 from nautilus_cli.ops.builder import GraphBuilder
-from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.split import SplitAttrs
 from nautilus_cli.passes.clusters import Dataflow
 from nautilus_cli.passes.pair_products import element_by_element, is_by_constant
 
@@ -91,12 +91,13 @@ def _two_products(found: _Halved) -> tuple[tuple[Node, ...], tuple[Value, ...]]:
     """Return nodes that compute both halves, and their results."""
     origin = (*found.product.origin, *(found.bias.origin if found.bias is not None else ()))
     emit = GraphBuilder(origin=tuple(dict.fromkeys(origin)), fold_bytes=0)
-    split = operators()["Split"].attributes
 
     def parts(value: Value) -> tuple[Value, ...]:
         """Return both halves of a value's columns; a value of one column is its halves."""
         columns = value.type.static[-1] if value.type.static else 1
-        return (value, value) if same(columns, 1) else emit.results("Split", (value, emit.sizes((columns // 2,) * 2)), 2, split(axis=-1))
+        if same(columns, 1):
+            return value, value
+        return emit.results("Split", (value, emit.sizes((columns // 2,) * 2)), 2, SplitAttrs(axis=-1))
 
     a, b = found.product.operands()
     results = tuple(emit.node(found.product.op, (a, half)) for half in parts(b))

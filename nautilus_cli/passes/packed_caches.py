@@ -70,14 +70,13 @@ def packed_cache(graph: Graph, present: Value) -> PackedCache | None:
     shape = past.type.static
     if len(shape) != rank or not all(same(a, b) for d, (a, b) in enumerate(zip(shape, present.type.static, strict=True)) if d != axis):
         return None
-    rows = regions[0].node.inputs[1]
     for region in regions:
         if _axis_of(region) != axis or not _is_in_place(region, past, views):
             return None
         if not same(_rows_of(region), _rows_of(regions[0])):
             return None
     order = {node: place for place, node in enumerate(graph.nodes)}
-    if rows is None or len({region.node for region in regions}) < len(regions):
+    if len({region.node for region in regions}) < len(regions):
         return None
     return PackedCache(past, present, axis, tuple(sorted(regions, key=lambda region: order[region.node])))
 
