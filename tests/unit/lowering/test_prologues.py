@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from nautilus_cli.ir.constructors import symbol
-from nautilus_cli.ir.graph import FusedGraph
-from nautilus_cli.ir.types import F16, I64, TensorType
+from nautilus_cli.ir.control import BranchAttrs
+from nautilus_cli.ir.graph import FusedGraph, Graph, Node, Value
+from nautilus_cli.ir.types import BOOL, F16, I64, TensorType
 from nautilus_cli.kernels.base import Family
 from nautilus_cli.lowering.alone import slots
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.lowering.prologues import left_work, settle
 from nautilus_cli.passes import pipeline
+from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from tests.unit.passes.sketches import Sketch
@@ -77,9 +79,21 @@ def test_a_left_operand_that_is_right_operand_too_is_stored() -> None:
 
 
 def test_graphs_that_nodes_hold_are_settled_too() -> None:
-    """Their products are found by their nodes."""
-    fused = gated(4096, 16384, 768)
-    assert left_work(next(group for group in settle(fused).groups if group.kind == "gemm")) == ()
+    """Here a branch holds the product."""
+    body = gated(4096, 16384, 768).graph
+    condition, *operands = (Value(type_) for type_ in (TensorType(BOOL, ()), *(value.type for _, value in body.inputs)))
+    ((_, value),) = body.outputs
+    result = Value(value.type)
+    attrs = BranchAttrs(then_branch=body, else_branch=Graph((), (), ()), types=(result.type,), refusals=("", "it cannot be"))
+    branch = Node("nautilus::If", (condition, *operands), (result,), attrs)
+    fused = fuse(Graph((("c", condition), *zip("xy", operands, strict=True)), (("z", result),), (branch,)))
+
+    def held(whole: FusedGraph) -> list[str]:
+        (group,) = whole.groups
+        return [inner.kind for inner in group.bodies[0].groups]
+
+    assert held(fused) == ["gemm"]
+    assert held(settle(fused)) == ["pointwise", "gemm"]
 
 
 def test_a_kernel_that_finds_rows_by_indices_has_the_status_word_last() -> None:
