@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper
 from nautilus_cli.ir.ranges import DimRange
 from tests.e2e.networks import model
 from tests.e2e.sketch import Sketch
+from tests.support import closeness
 
 LAYERS, HEADS, HEAD, VOCABULARY, PLACES = 2, 3, 8, 61, 48
 WIDTH = HEADS * HEAD
@@ -19,7 +20,6 @@ WIDTH = HEADS * HEAD
 DIMS = {"batch": DimRange(1, 2), "sequence": DimRange(1, 6), "past": DimRange(0, 20)}
 
 CACHES = [f"{layer}.{kind}" for layer in range(LAYERS) for kind in ("key", "value")]
-
 
 PACKED = ("layers", "model")
 """What may be packed in one tensor: keys and values of each layer, as [2, batch, heads, rows, head], or those of all layers."""
@@ -118,6 +118,11 @@ def next_ids(logits: np.ndarray) -> np.ndarray:
     """Return the most probable next token of every sample, [batch, 1]."""
     found: np.ndarray = logits[:, -1:].argmax(-1)
     return found
+
+
+def assert_close(found: np.ndarray, truth: np.ndarray, where: str) -> None:
+    """Assert that logits or caches are those of onnxruntime."""
+    closeness.assert_close(found, truth, where, terms=100, depth=20, scale=float(np.abs(truth).max(initial=0)))
 
 
 def reference_steps(path: Path, ids: np.ndarray, steps: int) -> Iterator[tuple[dict[str, np.ndarray], dict[str, np.ndarray]]]:

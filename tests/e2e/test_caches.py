@@ -13,12 +13,11 @@ import pytest
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import UsageError
-from nautilus_cli.numerics import compare, derived
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.runtime.session import Session
 from tests.e2e.commands import Caller
-from tests.e2e.decoders import CACHES, DIMS, HEAD, HEADS, VOCABULARY, decoder, next_ids, reference_steps
+from tests.e2e.decoders import CACHES, DIMS, HEAD, HEADS, VOCABULARY, assert_close, decoder, next_ids, reference_steps
 
 STEPS = 9
 
@@ -59,12 +58,6 @@ def library(inplace: Path) -> Iterator[Library]:
 
 def prompt(batch: int, length: int = 5) -> np.ndarray:
     return np.random.default_rng(batch).integers(0, VOCABULARY, (batch, length))
-
-
-def assert_close(found: np.ndarray, truth: np.ndarray, where: str) -> None:
-    assert found.shape == truth.shape, where
-    result = compare(found, truth, derived(truth, terms=100, depth=20, scale=float(np.abs(truth).max(initial=0))))
-    assert result.is_match, f"{where}: {result}"
 
 
 @pytest.mark.parametrize("batch", [1, 2])

@@ -17,6 +17,7 @@ from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.model import EmulatorOptions
 from tests.e2e.networks import model, port, saved
+from tests.support.closeness import assert_close
 
 POISONED = EmulatorOptions(poison=True)
 HIGHEST, LOWEST = 2**63 - 1, -(2**63)
@@ -47,9 +48,10 @@ def test_a_dimension_of_nothing_is_no_multiple(tmp_path: Path) -> None:
             x = np.random.default_rng(rows).uniform(0.5, 2, (rows, columns)).astype(np.float32)
             found = library(x=x)
             assert found["soft"].shape == x.shape
-            np.testing.assert_allclose(found["mean"], np.full(rows, 1 / columns if columns else 0), rtol=1e-5)
-            np.testing.assert_allclose(found["product"], x.prod(axis=1), rtol=1e-5)
-            np.testing.assert_allclose(found["matrix"], x @ x.T, rtol=1e-4)
+            where = f"{rows} by {columns}"
+            assert_close(found["mean"], np.full(rows, 1 / columns if columns else 0, np.float32), where, terms=8, depth=3)
+            assert_close(found["product"], x.prod(axis=1), where, terms=8)
+            assert_close(found["matrix"], x @ x.T, where, terms=8)
 
 
 @pytest.mark.parametrize(("condition", "axis"), [("3", ""), ("N", ""), ("2", "<axis = 1>")])
@@ -257,7 +259,7 @@ def test_a_convolution_of_an_open_length_may_have_a_result_of_one(tmp_path: Path
         for length in (5, 7, 6):
             x = random.standard_normal((1, 2, length)).astype(np.float32)
             found = library(x=x, w=w)
-            np.testing.assert_allclose(found["y"], np.einsum("bct,oct->bo", x[..., :4], w)[..., None], rtol=1e-4, atol=1e-5)
+            assert_close(found["y"], np.einsum("bct,oct->bo", x[..., :4], w)[..., None], f"{length} elements", terms=8)
             np.testing.assert_array_equal(found["one"], found["y"][..., 0])
 
 
@@ -282,12 +284,12 @@ def test_sums_of_products_of_open_sizes(tmp_path: Path) -> None:
             shapes = {"x": (n, m), "w": (n, k), "square": (n, n), "row": (1, m)}
             arrays = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
             found, x = library(arrays), arrays["x"]
-            np.testing.assert_allclose(found["product"], x.T @ arrays["w"], rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(found["outer"], x[:, :, None] * arrays["w"][:, None], rtol=1e-5)
+            assert_close(found["product"], x.T @ arrays["w"], "product", terms=n)
+            assert_close(found["outer"], x[:, :, None] * arrays["w"][:, None], "outer", terms=1)
             np.testing.assert_array_equal(found["diagonal"], np.diag(arrays["square"]))
-            np.testing.assert_allclose(found["spread"], x * arrays["row"], rtol=1e-5)
+            assert_close(found["spread"], x * arrays["row"], "spread", terms=1)
             some = x[:, 0][x[:, 0] > 0]
-            np.testing.assert_allclose(found["kept"], np.outer(some, some), rtol=1e-5)
+            assert_close(found["kept"], np.outer(some, some), "kept", terms=1)
 
 
 def test_ones_on_a_diagonal_of_open_sizes(tmp_path: Path) -> None:

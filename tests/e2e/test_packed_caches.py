@@ -11,9 +11,8 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli import driver
-from nautilus_cli.numerics import compare, derived
 from nautilus_cli.runtime.model import EmulatorOptions
-from tests.e2e.decoders import DIMS, HEAD, HEADS, LAYERS, PACKED, VOCABULARY, decoder, next_ids
+from tests.e2e.decoders import DIMS, HEAD, HEADS, LAYERS, PACKED, VOCABULARY, assert_close, decoder, next_ids
 
 TARGET = "emulated"
 STEPS = 5
@@ -51,12 +50,6 @@ class Packed:
             past = {name: given[name.replace("past", "present")] for name in self.names}
             ids = next_ids(given["logits"])
         return found
-
-
-def assert_close(found: np.ndarray, truth: np.ndarray, where: str) -> None:
-    assert found.shape == truth.shape, where
-    result = compare(found, truth, derived(truth, terms=100, depth=20, scale=float(np.abs(truth).max(initial=0))))
-    assert result.is_match, f"{where}: {result}"
 
 
 @pytest.mark.parametrize("packed", PACKED)

@@ -13,7 +13,9 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.ir.types import F16, dtype_of
 from tests.e2e.networks import model, port, saved
+from tests.support.closeness import assert_close
 
 HALF = TensorProto.FLOAT16
 
@@ -76,8 +78,7 @@ def test_rows_that_indices_name(rows: int, dtype: int, tmp_path: Path) -> None:
     x, ids = random.standard_normal((500, 256)).astype(element), random.integers(-500, 500, rows)
     expected = x.astype(np.float64)[ids] @ weights(256, 96).astype(np.float64)
     with nautilus_cli.load(output) as library:
-        found = library(x=x, ids=ids)["z"].astype(np.float64)
-        assert np.linalg.norm(found - expected) < 2**-10 * np.linalg.norm(expected)
+        assert_close(library(x=x, ids=ids)["z"], expected, f"{rows} rows", terms=256, storage=dtype_of(x))
         ids[-1] = 500
         with pytest.raises(NautilusError, match="index"):
             library(x=x, ids=ids)
@@ -109,6 +110,4 @@ def test_rows_of_any_number(tmp_path: Path) -> None:
             x, y = (random.standard_normal((rows, 256)).astype(np.float16) for _ in range(2))
             wide = x.astype(np.float32)
             hidden = (wide / (1 + np.exp(-wide)) * y.astype(np.float32)).astype(np.float16)
-            expected = hidden.astype(np.float64) @ w
-            found = library(x=x, y=y)["z"].astype(np.float64)
-            assert np.linalg.norm(found - expected) < 2**-10 * np.linalg.norm(expected)
+            assert_close(library(x=x, y=y)["z"], hidden.astype(np.float64) @ w, f"{rows} rows", terms=256, depth=2, storage=F16)
