@@ -18,6 +18,13 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.runtime.library import Library
 
 STEADY_RUNS = 7
+
+COLUMNS = ("batch", "tokens", "reshape", "first_launched", "first", "second", "steady_launched", "steady")
+"""Of a row: sizes, and microseconds; what a run takes includes the host's waiting for it."""
+
+BUCKETS_FILLED = 10
+"""After so many shapes a context has all graphs that it keeps."""
+
 _TO_DEVICE = 0
 
 
@@ -120,10 +127,3 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
         "taken_bytes": taken,
         "resident_bytes": resident,
     }
-
-
-COLUMNS = ("batch", "tokens", "reshape", "first_launched", "first", "second", "steady_launched", "steady")
-"""Of a row: sizes, and microseconds; what a run takes includes the host's waiting for it."""
-
-BUCKETS_FILLED = 10
-"""After so many shapes a context has all graphs that it keeps."""

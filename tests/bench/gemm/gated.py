@@ -16,7 +16,6 @@ import random
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,7 +140,7 @@ def _tiling(name: str, schedule: Any) -> tuple[Any, ...]:
     return name, schedule.tile_m, schedule.tile_n, schedule.threads, getattr(schedule, "ping_pong", 0), getattr(schedule, "cluster_k", 1)
 
 
-def build(path: Path, workers: int = 1) -> int:
+def build(path: Path) -> int:
     """Compile the kernels."""
     sm_90a, store = target("sm_90a"), Cache.default()
 
@@ -169,8 +168,7 @@ def build(path: Path, workers: int = 1) -> int:
             maps=tensor_maps(request),
         )
 
-    with ThreadPoolExecutor(workers) as pool:
-        kernels = [found for found in pool.map(one, wanted()) if found is not None]
+    kernels = [found for found in map(one, wanted()) if found is not None]
     path.write_bytes(pickle.dumps(kernels))
     print(f"{len(kernels)} kernels, {path.stat().st_size >> 10} KiB")
     return 0
