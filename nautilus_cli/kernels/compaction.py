@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from nautilus_cli.kernels import threads_alone
 from nautilus_cli.kernels.base import Geometry, StubByName
-from nautilus_cli.kernels.threads_alone import MOST_THREADS, Schedule
+from nautilus_cli.kernels.limits import MOST_THREADS
+from nautilus_cli.kernels.threads_alone import Schedule
 from nautilus_cli.targets.base import Target
 
 _STEP_ELEMENTS = 1024

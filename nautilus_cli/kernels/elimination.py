@@ -8,10 +8,9 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
-_WARP = 32
-_MOST_THREADS = 1024
 _EMULATED_SMEM_BYTES = 64 * 1024
 
 
@@ -61,15 +60,15 @@ class EliminationFamily:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
         team = schedule.team_threads
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         if team < 1 or team & (team - 1):
             reasons.append(f"team_threads is {team}; it must be a power of two")
         elif schedule.threads % team:
             reasons.append(f"{schedule.threads} threads are no multiple of {team} threads a matrix")
-        if team > _WARP and team != schedule.threads:
+        if team > WARP_THREADS and team != schedule.threads:
             reasons.append(f"{team} threads a matrix are neither part of a warp nor the block")
-        if team > 1 and schedule.threads % _WARP:
+        if team > 1 and schedule.threads % WARP_THREADS:
             reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a matrix must be")
         if not reasons and self.geometry(problem, schedule).smem_bytes > target.smem_bytes_block:
             reasons.append(
@@ -83,14 +82,14 @@ class EliminationFamily:
         if target.is_emulated:  # threads that share a matrix would have to meet
             teams = max(1, min(8, _EMULATED_SMEM_BYTES // _team_bytes(problem)))
             return Schedule(threads=teams, team_threads=1)
-        if problem.order > _WARP:
-            threads = 128 if problem.order <= 2 * _WARP else 512
+        if problem.order > WARP_THREADS:
+            threads = 128 if problem.order <= 2 * WARP_THREADS else 512
             return Schedule(threads=threads, team_threads=threads)
         team = 1
         while team < problem.order and problem.order > 4:
             team *= 2
         threads = 128
-        while threads > _WARP and (threads // team * _team_bytes(problem) > target.smem_bytes_block // 2):
+        while threads > WARP_THREADS and (threads // team * _team_bytes(problem) > target.smem_bytes_block // 2):
             threads //= 2
         return Schedule(threads=threads, team_threads=team)
 

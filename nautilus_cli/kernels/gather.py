@@ -9,12 +9,10 @@ from itertools import product
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_MOST_THREADS = 1024
-_MOST_GRID_Y = 65535
-"""Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
 
 _VECTORS_A_THREAD = 4
 
@@ -71,8 +69,8 @@ class GatherFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         if schedule.column_threads < 1 or schedule.threads % schedule.column_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.column_threads} threads a row")
         if schedule.vector < 1 or schedule.vector & (schedule.vector - 1):
@@ -106,7 +104,7 @@ class GatherFamily:
         """Return blocks of rows along x and parts of a row along y; a thread takes up to four vectors of a part."""
         rows_block = schedule.threads // schedule.column_threads
         parts = -(-problem.columns // (schedule.column_threads * schedule.vector * _VECTORS_A_THREAD))
-        return Geometry(grid=(-(-problem.rows // rows_block), maximum(1, minimum(parts, _MOST_GRID_Y)), 1), threads=schedule.threads)
+        return Geometry(grid=(-(-problem.rows // rows_block), maximum(1, minimum(parts, MOST_BLOCKS_Y)), 1), threads=schedule.threads)
 
 
 FAMILY = GatherFamily()

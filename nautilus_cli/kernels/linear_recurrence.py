@@ -8,10 +8,9 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
-_WARP = 32
-_MOST_THREADS = 1024
 _MOST_ELEMENTS = 128
 """Of the state that one thread holds: with what it reads in a step, all of a thread's 255 registers stay below their number.
 
@@ -79,14 +78,14 @@ class LinearRecurrenceFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         if schedule.key_threads not in (1, 2, 4, 8, 16, 32):
             reasons.append(f"key_threads is {schedule.key_threads}; it must be a power of two up to a warp")
             return tuple(reasons)
         if schedule.threads % schedule.key_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.key_threads} threads a column")
-        if schedule.key_threads > 1 and schedule.threads % _WARP:
+        if schedule.key_threads > 1 and schedule.threads % WARP_THREADS:
             reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a column must be")
         if schedule.vector not in (1, 2, 4):
             reasons.append(f"vector is {schedule.vector}; it must be 1, 2 or 4")
@@ -104,11 +103,11 @@ class LinearRecurrenceFamily:
             while vector > 1 and problem.keys * vector > _MOST_ELEMENTS:
                 vector //= 2
             key_threads = _key_threads(problem, _MOST_ELEMENTS // vector)
-            return Schedule(threads=_WARP if key_threads > 1 else 8, key_threads=key_threads, vector=vector)
+            return Schedule(threads=WARP_THREADS if key_threads > 1 else 8, key_threads=key_threads, vector=vector)
         vector = min(vector, 2)
         key_threads = _key_threads(problem, _GOOD_ELEMENTS // vector)
         threads = 256
-        while threads > _WARP and self._blocks(problem, Schedule(threads=threads, key_threads=key_threads, vector=vector)) < (
+        while threads > WARP_THREADS and self._blocks(problem, Schedule(threads=threads, key_threads=key_threads, vector=vector)) < (
             2 * target.multiprocessors
         ):
             threads //= 2
@@ -136,7 +135,7 @@ def _held(problem: Problem, schedule: Schedule) -> int:
 def _key_threads(problem: Problem, most_rows: int) -> int:
     """Return the fewest threads for a column that hold at most so many rows each."""
     threads = 1
-    while threads < _WARP and -(-problem.keys // threads) > most_rows:
+    while threads < WARP_THREADS and -(-problem.keys // threads) > most_rows:
         threads *= 2
     return threads
 

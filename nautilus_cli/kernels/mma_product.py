@@ -13,18 +13,16 @@ from math import ceil, prod
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.product import MOST_BLOCKS_Y, Product, work_cycles
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.product import Product, work_cycles
 from nautilus_cli.targets.base import Target
 
-WARP_THREADS = 32
 MMA_M = 16
 """Rows of a step of mma. Its columns go in pairs of steps, which are as many."""
 STEP_BYTES = 32
 """Depth of a step of mma in bytes of either operand."""
 
-_MOST_BLOCKS_X = 2**31 - 1
 _MOST_REGISTERS = 255
-_MOST_THREADS = 1024
 _MOST_RESIDENT_BLOCKS = 32
 _SYSTEM_SMEM_BYTES = 1024
 _TRANSACTION_BYTES = 16
@@ -191,8 +189,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
         reasons.append(f"{s.cluster_k} blocks in a cluster; at most {_MOST_CLUSTER if target.has_clusters else 1} are possible")
     if not 2 <= s.stages <= 8:
         reasons.append(f"{s.stages} stages; 2 to 8 are written")
-    if s.threads > _MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    if s.threads > MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
     for name, outer, vector, k_last, run in (
         ("a", s.tile_m, s.vector_a, shape.a_k_last, shape.a_run),
         ("b", s.tile_n, s.vector_b, shape.b_k_last, shape.b_run),
@@ -219,7 +217,7 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
     if not target.is_emulated and registers(problem, s, fragments=1) > available:
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
-    if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
+    if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
     if maximum(shape.m, shape.n, shape.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")

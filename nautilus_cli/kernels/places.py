@@ -13,12 +13,10 @@ from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_MOST_THREADS = 1024
-_MOST_BLOCKS_X = 2**31 - 1
-_MOST_BLOCKS_Y = 65535
 _PLANES = 4
 """Channels that a thread takes where they lie far apart, with what it computed for its place."""
 
@@ -65,14 +63,14 @@ def violations(work: Places, schedule: Schedule) -> tuple[str, ...]:
         if value < 1 or value & (value - 1):
             return (f"{field.name} is {value}; it must be a power of two",)
     reasons = []
-    if s.threads > _MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    if s.threads > MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
     if s.lanes > s.threads:
         return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
     if not divides(s.vector, work.channels):
         reasons.append(f"a vector of {s.vector} does not divide {work.channels} channels")
     blocks = geometry(work, s).grid
-    if upper(blocks[0]) > _MOST_BLOCKS_X or upper(blocks[2]) > _MOST_BLOCKS_Y:
+    if upper(blocks[0]) > MOST_BLOCKS_X or upper(blocks[2]) > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")
     return tuple(reasons)
 
@@ -106,5 +104,5 @@ def geometry(work: Places, schedule: Schedule) -> Geometry:
     """Return blocks of places and channels along x, and images along y and z."""
     places = -(-work.places // (schedule.threads // schedule.lanes))
     channels = -(-work.channels // (schedule.lanes * schedule.vector))
-    grid = places * channels, minimum(work.images, _MOST_BLOCKS_Y), -(-work.images // _MOST_BLOCKS_Y)
+    grid = places * channels, minimum(work.images, MOST_BLOCKS_Y), -(-work.images // MOST_BLOCKS_Y)
     return Geometry(grid=grid, threads=schedule.threads)

@@ -14,14 +14,10 @@ from typing import Any
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
-WARP_THREADS = 32
-MOST_BLOCKS_Y = 65535
-"""Most blocks along y or z of a grid. Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
-_MOST_BLOCKS_X = 2**31 - 1
 _MOST_REGISTERS = 255
-_MOST_THREADS = 1024
 _MOST_RESIDENT_BLOCKS = 32
 _SYSTEM_SMEM_BYTES = 1024
 _TRANSACTION_BYTES = 16
@@ -222,8 +218,8 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"{s.stages} stages; {target.name} has no asynchronous copies")
     if s.slices_k > s.tile_k:
         reasons.append(f"{s.slices_k} slices of a tile of {s.tile_k} steps leave some without work")
-    if s.threads > _MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    if s.threads > MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
     for name, outer, vector, k_last, run in (
         ("a", s.tile_m, s.vector_a, problem.a_k_last, problem.a_run),
         ("b", s.tile_n, s.vector_b, problem.b_k_last, problem.b_run),
@@ -248,7 +244,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (max(s.threads, WARP_THREADS) * s.blocks))
     if not target.is_emulated and registers(problem, s, fragments=1) > available:
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
-    if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
+    if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
     if maximum(problem.m, problem.n, problem.k) + max(s.tile_m, s.tile_n, s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")

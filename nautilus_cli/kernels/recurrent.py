@@ -9,10 +9,9 @@ from math import ceil
 
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
-_WARP = 32
-_MOST_THREADS = 1024
 _TRANSACTION_BYTES = 16
 _AHEAD = 4
 _MOST_SUMS = 64
@@ -127,8 +126,8 @@ class RecurrentFamily:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         s = schedule
         reasons = []
-        if s.unit_threads < 1 or s.slices < 1 or not 1 <= s.threads <= _MOST_THREADS:
-            reasons.append(f"{s.unit_threads} × {s.slices} threads a block; 1 to {_MOST_THREADS} are possible")
+        if s.unit_threads < 1 or s.slices < 1 or not 1 <= s.threads <= MOST_THREADS:
+            reasons.append(f"{s.unit_threads} × {s.slices} threads a block; 1 to {MOST_THREADS} are possible")
         if s.vector < 1 or s.vector & (s.vector - 1):
             reasons.append(f"a vector of {s.vector} units; it must be a power of two")
         elif problem.hidden % s.vector:
@@ -154,8 +153,8 @@ class RecurrentFamily:
         """Yield the whole search space, illegal points included."""
         for vector, slices, rows, is_resident in product((1, 2, 4), (1, 2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 4, 8), (False, True)):
             groups = max(1, ceil(problem.hidden / vector))
-            unit_threads = ceil(groups / _WARP) * _WARP if groups > _WARP // 2 else 1 << (groups - 1).bit_length()
-            unit_threads = min(unit_threads, _MOST_THREADS // slices // _WARP * _WARP or _WARP)
+            unit_threads = ceil(groups / WARP_THREADS) * WARP_THREADS if groups > WARP_THREADS // 2 else 1 << (groups - 1).bit_length()
+            unit_threads = min(unit_threads, MOST_THREADS // slices // WARP_THREADS * WARP_THREADS or WARP_THREADS)
             yield Schedule(unit_threads=unit_threads, slices=slices, vector=vector, rows=rows, is_resident=is_resident)
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
@@ -201,7 +200,7 @@ def gpu_cycles(problem: Problem, schedule: Schedule, target: Target) -> float:
     weights = _weight_bytes(problem)
     rounds = max(1, ceil(problem.hidden / (s.unit_threads * s.vector)))
     groups = ceil(ceil(problem.hidden / s.slices) / _AHEAD) * rounds
-    warps = ceil(s.threads / _WARP)
+    warps = ceil(s.threads / WARP_THREADS)
     # A warp reads whole sectors: narrow rows of weights waste some.
     busy = min(1.0, problem.hidden / (s.unit_threads * s.vector * rounds))
     if s.is_resident:

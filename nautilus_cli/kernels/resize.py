@@ -11,12 +11,10 @@ from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_MOST_THREADS = 1024
-_MOST_BLOCKS_X = 2**31 - 1
-_MOST_BLOCKS_Y = 65535
 _MOST_SUMS = 32
 """Results that a thread may hold at once."""
 
@@ -88,8 +86,8 @@ class ResizeFamily:
             if value < 1 or value & (value - 1):
                 return (f"{field.name} is {value}; it must be a power of two",)
         reasons = []
-        if s.threads > _MOST_THREADS:
-            reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+        if s.threads > MOST_THREADS:
+            reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
         if s.lanes > s.threads:
             return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
         if not divides(s.vector, problem.channels):
@@ -97,7 +95,7 @@ class ResizeFamily:
         if s.rows * s.vector > _MOST_SUMS:
             reasons.append(f"{s.rows} rows of {s.vector} channels are more than the {_MOST_SUMS} results that a thread may hold")
         grid = _grid(problem, s)
-        if grid[0] > _MOST_BLOCKS_X or grid[2] > _MOST_BLOCKS_Y:
+        if grid[0] > MOST_BLOCKS_X or grid[2] > MOST_BLOCKS_Y:
             reasons.append(f"a grid of {grid} blocks is larger than a launch can be")
         return tuple(reasons)
 
@@ -135,7 +133,7 @@ def _grid(problem: Problem, schedule: Schedule) -> tuple[int, int, int]:
     places = -(-prod(problem.outputs) // (schedule.threads // schedule.lanes))
     channels = -(-problem.channels // (schedule.lanes * schedule.vector))
     rows = -(-problem.rows // schedule.rows)
-    return places * channels, minimum(rows, _MOST_BLOCKS_Y), -(-rows // _MOST_BLOCKS_Y)
+    return places * channels, minimum(rows, MOST_BLOCKS_Y), -(-rows // MOST_BLOCKS_Y)
 
 
 FAMILY = ResizeFamily()

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from itertools import product
 
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_WARP = 32
-_MOST_THREADS = 1024
 _MOST_HELD = 32
 """Elements of one load that a thread may hold."""
 
-_MOST_HELD_BLOCK = 16 * _MOST_THREADS
+_MOST_HELD_BLOCK = 16 * MOST_THREADS
 """Elements of one load that a block may hold: of 1024 threads each has 64 registers, and there may be two loads."""
 
 _SLOT_BYTES = 8
@@ -79,13 +78,13 @@ class RowFamily:
         for name in ("row_lanes", "column_threads", "vector"):
             if not _is_power_of_two(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
-        if schedule.row_lanes > _WARP:
-            reasons.append(f"{schedule.row_lanes} row lanes; a warp has {_WARP}")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        if schedule.row_lanes > WARP_THREADS:
+            reasons.append(f"{schedule.row_lanes} row lanes; a warp has {WARP_THREADS}")
         if group and schedule.threads % group:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.row_lanes} × {schedule.column_threads}")
-        if schedule.column_threads > 1 and schedule.threads % _WARP:
+        if schedule.column_threads > 1 and schedule.threads % WARP_THREADS:
             reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a row must be")
         if schedule.vector and problem.columns % schedule.vector:
             reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
@@ -115,8 +114,8 @@ class RowFamily:
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return one block for each `threads / column_threads` rows."""
         rows_block = schedule.threads // schedule.column_threads
-        is_shared = schedule.row_lanes * schedule.column_threads > _WARP and schedule.column_threads > 1
-        smem_bytes = 2 * (schedule.threads // _WARP) * schedule.row_lanes * _SLOT_BYTES if is_shared else 0
+        is_shared = schedule.row_lanes * schedule.column_threads > WARP_THREADS and schedule.column_threads > 1
+        smem_bytes = 2 * (schedule.threads // WARP_THREADS) * schedule.row_lanes * _SLOT_BYTES if is_shared else 0
         return Geometry(grid=(-(-problem.rows // rows_block), 1, 1), threads=schedule.threads, smem_bytes=smem_bytes)
 
 
@@ -124,13 +123,13 @@ def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
     """Columns are neighbours in memory: vectors along them."""
     vector = _vector(problem, _TRANSACTION_BYTES // problem.element_bytes)
     units = max(1, -(-problem.columns // vector))
-    if units <= 8 * _WARP:
-        column_threads = min(_WARP, _ceil_power(units))
+    if units <= 8 * WARP_THREADS:
+        column_threads = min(WARP_THREADS, _ceil_power(units))
     else:
-        column_threads = min(_MOST_THREADS, max(2 * _WARP, _ceil_power(-(-units // 4))))
+        column_threads = min(MOST_THREADS, max(2 * WARP_THREADS, _ceil_power(-(-units // 4))))
     threads = max(128, column_threads)
     # Fewer rows a block where the blocks would not reach every multiprocessor.
-    while threads > max(_WARP, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
+    while threads > max(WARP_THREADS, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
         threads //= 2
     return Schedule(
         threads=threads, row_lanes=1, column_threads=column_threads, vector=vector, items=_items(problem, threads, column_threads, vector)
@@ -139,13 +138,13 @@ def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
 
 def _choose_strided(problem: Problem, target: Target) -> Schedule:
     """Rows are neighbours in memory: neighbouring threads take them; the columns are split until the device is full."""
-    row_lanes = min(_WARP, _ceil_power(problem.rows))
-    most = min(_MOST_THREADS // row_lanes, _ceil_power(problem.columns))
+    row_lanes = min(WARP_THREADS, _ceil_power(problem.rows))
+    most = min(MOST_THREADS // row_lanes, _ceil_power(problem.columns))
     column_threads = 1
     while column_threads < most and problem.rows * column_threads < target.multiprocessors * 512:
         column_threads *= 2
     threads = max(128, row_lanes * column_threads)
-    while threads > max(_WARP, row_lanes * column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
+    while threads > max(WARP_THREADS, row_lanes * column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
         threads //= 2
     return Schedule(
         threads=threads, row_lanes=row_lanes, column_threads=column_threads, vector=1, items=_items(problem, threads, column_threads, 1)
@@ -154,9 +153,9 @@ def _choose_strided(problem: Problem, target: Target) -> Schedule:
 
 def _choose_emulated(problem: Problem) -> Schedule:
     """One thread a row: threads that share one would have to meet, and a meeting costs more than what it saves."""
-    column_threads = 1 if problem.columns <= _EMULATED_COLUMNS else _WARP
+    column_threads = 1 if problem.columns <= _EMULATED_COLUMNS else WARP_THREADS
     return Schedule(
-        threads=16 if column_threads == 1 else _WARP, row_lanes=1, column_threads=column_threads, vector=_vector(problem, 8), items=0
+        threads=16 if column_threads == 1 else WARP_THREADS, row_lanes=1, column_threads=column_threads, vector=_vector(problem, 8), items=0
     )
 
 

@@ -8,11 +8,10 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_WARP = 32
-_MOST_THREADS = 1024
 _SLOT_BYTES = 8
 """Shared memory for the total of one warp (kernels/scan.cuh)."""
 
@@ -67,14 +66,14 @@ class ScanFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         for name in ("column_threads", "vector"):
             if not _is_power_of_two(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
         if schedule.column_threads > 0 and schedule.threads % schedule.column_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.column_threads} threads a row")
-        if schedule.column_threads > 1 and schedule.threads % _WARP:
+        if schedule.column_threads > 1 and schedule.threads % WARP_THREADS:
             reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a row must be")
         if schedule.vector > 0 and problem.columns % schedule.vector:
             reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
@@ -89,15 +88,15 @@ class ScanFamily:
         column_threads = 1
         resident = target.multiprocessors * target.threads_multiprocessor
         if problem.is_row_contiguous:
-            while column_threads < min(_WARP, units) and problem.rows * column_threads < resident // 4:
+            while column_threads < min(WARP_THREADS, units) and problem.rows * column_threads < resident // 4:
                 column_threads *= 2
         else:
-            while column_threads < min(_WARP, units):
+            while column_threads < min(WARP_THREADS, units):
                 column_threads *= 2
-        while _WARP <= column_threads < min(_MOST_THREADS, units // 4) and problem.rows * column_threads < resident // 2:
+        while WARP_THREADS <= column_threads < min(MOST_THREADS, units // 4) and problem.rows * column_threads < resident // 2:
             column_threads *= 2
         threads = max(128, column_threads)
-        while threads > max(_WARP, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
+        while threads > max(WARP_THREADS, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
             threads //= 2
         return Schedule(threads=threads, column_threads=column_threads, vector=vector)
 
@@ -109,7 +108,7 @@ class ScanFamily:
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return one block for each `threads / column_threads` rows."""
         rows_block = schedule.threads // schedule.column_threads
-        smem_bytes = 2 * (schedule.threads // _WARP) * _SLOT_BYTES if schedule.column_threads > _WARP else 0
+        smem_bytes = 2 * (schedule.threads // WARP_THREADS) * _SLOT_BYTES if schedule.column_threads > WARP_THREADS else 0
         return Geometry(grid=(-(-problem.rows // rows_block), 1, 1), threads=schedule.threads, smem_bytes=smem_bytes)
 
 

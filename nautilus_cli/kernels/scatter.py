@@ -9,13 +9,10 @@ from itertools import product
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
 
 _TRANSACTION_BYTES = 16
-_WARP = 32
-_MOST_THREADS = 1024
-_MOST_GRID = 2**31 - 1
-"""Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
 
 _THREADS = 128
 _CELL_BYTES_THREAD = 128
@@ -90,10 +87,10 @@ class ScatterFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
-        if schedule.group_threads not in (1, _WARP):
-            reasons.append(f"{schedule.group_threads} threads a group; 1 or {_WARP} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        if schedule.group_threads not in (1, WARP_THREADS):
+            reasons.append(f"{schedule.group_threads} threads a group; 1 or {WARP_THREADS} are possible")
         elif schedule.threads % schedule.group_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.group_threads} threads a group")
         for name in ("group_columns", "vector"):
@@ -112,8 +109,8 @@ class ScatterFamily:
         geometry = self.geometry(problem, schedule)
         if geometry.smem_bytes > target.smem_bytes_block:
             reasons.append(f"{geometry.smem_bytes} bytes of shared memory; a block has {target.smem_bytes_block}")
-        if geometry.grid[0] > _MOST_GRID:
-            reasons.append(f"{geometry.grid[0]} blocks; {_MOST_GRID} are possible")
+        if geometry.grid[0] > MOST_BLOCKS_X:
+            reasons.append(f"{geometry.grid[0]} blocks; {MOST_BLOCKS_X} are possible")
         return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
@@ -121,10 +118,10 @@ class ScatterFamily:
         if target.is_emulated:
             return _choose_emulated(problem)
         if problem.is_row_contiguous or problem.columns == 1:
-            group_threads, group_columns, vector = _WARP, 1, 1
+            group_threads, group_columns, vector = WARP_THREADS, 1, 1
         elif problem.is_shared:
             vector = _vector(problem, max(1, _TRANSACTION_BYTES // problem.value.bytes))
-            group_threads, group_columns = _WARP, min(_WARP, _ceil_power(problem.columns // vector))
+            group_threads, group_columns = WARP_THREADS, min(WARP_THREADS, _ceil_power(problem.columns // vector))
         else:
             group_threads, group_columns, vector = 1, 1, 1
         slots = group_threads // group_columns
@@ -141,7 +138,7 @@ class ScatterFamily:
         """Yield the whole search space."""
         lanes = tuple(1 << i for i in range(6))
         for threads, group_threads, group_columns, rows, vector in product(
-            (64, 128, 256), (1, _WARP), lanes, (8, 32, 128, 512), (1, 2, 4, 8)
+            (64, 128, 256), (1, WARP_THREADS), lanes, (8, 32, 128, 512), (1, 2, 4, 8)
         ):
             yield Schedule(threads=threads, group_threads=group_threads, group_columns=group_columns, rows=rows, vector=vector)
 

@@ -14,7 +14,8 @@ from math import ceil, prod
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.product import MOST_BLOCKS_Y, WARP_THREADS, Product, work_cycles
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.product import Product, work_cycles
 from nautilus_cli.targets.base import Target
 
 MMA_ROWS = 16
@@ -24,9 +25,7 @@ MMA_LANES = 4
 MMA_VECTOR = 8
 """Elements of a lane's load there: two steps of mma."""
 
-_MOST_BLOCKS_X = 2**31 - 1
 _MOST_REGISTERS = 255
-_MOST_THREADS = 1024
 _MOST_RESIDENT_BLOCKS = 32
 _SYSTEM_SMEM_BYTES = 1024
 _TRANSACTION_BYTES = 16
@@ -209,8 +208,8 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
         reasons.append(f"{s.stages} stages; at most 8 are written")
     if s.stages == 1 and _tiles(problem, s) > 1:
         reasons.append(f"one stage for {_tiles(problem, s)} tiles; one has to be all")
-    if s.threads > _MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    if s.threads > MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
     for name, vector, run, storage in (
         ("a", s.vector_a, problem.shape.a_run, problem.shape.a_bytes),
         ("b", s.vector_b, problem.shape.b_run, problem.shape.b_bytes),
@@ -230,7 +229,7 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
     available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
     if not target.is_emulated and registers(problem, s, fewest=True) > available:
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
-    if grid(problem, s)[0] > _MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
+    if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {grid(problem, s)} blocks is larger than a launch can be")
     if maximum(problem.shape.m + s.tile_m, problem.shape.n + s.tile_n, problem.shape.k + s.cluster_k * s.tile_k) > 2**31:
         reasons.append("an extent is beyond 31 bits")

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from itertools import product as combinations
 from math import ceil
 
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
 from nautilus_cli.kernels.window import Window
 from nautilus_cli.targets.base import Target
 
-WARP_THREADS = 32
 _TRANSACTION_BYTES = 16
-_MOST_THREADS = 1024
-_MOST_BLOCKS_X = 2**31 - 1
-_MOST_BLOCKS_Y = 65535
 _MOST_STRIPS = 2**31 - 1
 """`Strip` numbers them in an int."""
 _MOST_HELD_REGISTERS = 160
@@ -69,8 +66,8 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
         if value < 1 or value & (value - 1):
             return [f"{name} is {value}; it must be a power of two"]
     reasons = []
-    if s.threads > _MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {_MOST_THREADS} are possible")
+    if s.threads > MOST_THREADS:
+        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
     if s.lanes > s.threads:
         return [*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block"]
     if channels % s.vector:
@@ -79,7 +76,7 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
     if s.pixels > 1 and held > _MOST_HELD_REGISTERS:
         reasons.append(f"about {held} registers a thread for {s.pixels} windows; {_MOST_HELD_REGISTERS} are available")
     blocks = grid(window, channels, s)
-    if blocks[0] > _MOST_BLOCKS_X or blocks[1] > _MOST_BLOCKS_Y:
+    if blocks[0] > MOST_BLOCKS_X or blocks[1] > MOST_BLOCKS_Y:
         reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")
     if blocks[0] * (s.threads // s.lanes) > _MOST_STRIPS:
         reasons.append(f"strips of {s.pixels} pixels are more than 32 bits count")

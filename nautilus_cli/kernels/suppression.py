@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.kernels import threads_alone
 from nautilus_cli.kernels.base import Geometry, StubByName
-from nautilus_cli.kernels.threads_alone import MOST_THREADS, WARP, Schedule
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.threads_alone import Schedule
 from nautilus_cli.targets.base import Target
 
 _KEY_BYTES = 8
@@ -59,7 +60,7 @@ class SuppressionFamily(StubByName):
         """Return several boxes a thread, as far as a block goes."""
         if target.is_emulated:
             return Schedule(threads=1)
-        threads = WARP
+        threads = WARP_THREADS
         while threads < MOST_THREADS and threads * 2 < problem.boxes:
             threads *= 2
         return Schedule(threads=threads)
@@ -72,7 +73,7 @@ class SuppressionFamily(StubByName):
         """Return a block for each class of each image; shared memory holds two keys a warp and a bit a box."""
         words = -(-upper(problem.boxes) // (32 * schedule.threads)) * schedule.threads
         return Geometry(
-            grid=(problem.images * problem.classes, 1, 1), threads=schedule.threads, smem_bytes=2 * WARP * _KEY_BYTES + 4 * words
+            grid=(problem.images * problem.classes, 1, 1), threads=schedule.threads, smem_bytes=2 * WARP_THREADS * _KEY_BYTES + 4 * words
         )
 
 

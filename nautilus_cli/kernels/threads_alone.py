@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-WARP = 32
-MOST_THREADS = 1024
-"""Of a block. Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
+from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +21,14 @@ class Schedule:
 
 def violations(schedule: Schedule) -> tuple[str, ...]:
     """Return why no block has such threads; empty where one can."""
-    if schedule.threads == 1 or (schedule.threads % WARP == 0 and WARP <= schedule.threads <= MOST_THREADS):
+    if schedule.threads == 1 or (schedule.threads % WARP_THREADS == 0 and WARP_THREADS <= schedule.threads <= MOST_THREADS):
         return ()
     return (f"{schedule.threads} threads a block; one, or whole warps up to {MOST_THREADS}, are possible",)
 
 
 def schedules() -> Iterator[Schedule]:
     """Yield the whole search space: powers of two."""
-    threads = WARP
+    threads = WARP_THREADS
     while threads <= MOST_THREADS:
         yield Schedule(threads=threads)
         threads *= 2

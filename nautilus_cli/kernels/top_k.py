@@ -10,12 +10,8 @@ from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
 from nautilus_cli.targets.base import Target
-
-_WARP = 32
-_MOST_THREADS = 1024
-_MOST_GRID_Y = 65535
-"""Source: CUDA C++ Programming Guide 13, Technical Specifications per Compute Capability."""
 
 _HEAD_BYTES = 256 * 4 + 16
 """Histogram and counter of a team (kernels/top_k.cuh)."""
@@ -83,17 +79,17 @@ class TopKFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         reasons = []
-        if not 1 <= schedule.threads <= _MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {_MOST_THREADS} are possible")
+        if not 1 <= schedule.threads <= MOST_THREADS:
+            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         if schedule.row_threads < 1 or schedule.row_threads & (schedule.row_threads - 1):
             reasons.append(f"row_threads is {schedule.row_threads}; it must be a power of two")
         elif schedule.threads % schedule.row_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.row_threads} threads a row")
-        if schedule.row_threads > _WARP and schedule.row_threads != schedule.threads:
+        if schedule.row_threads > WARP_THREADS and schedule.row_threads != schedule.threads:
             reasons.append(f"{schedule.row_threads} threads a row are neither part of a warp nor the block")
-        if schedule.row_threads > 1 and schedule.threads % _WARP:
+        if schedule.row_threads > 1 and schedule.threads % WARP_THREADS:
             reasons.append(f"{schedule.threads} threads are no whole warps, which threads that share a row must be")
-        if schedule.is_selected and 1 < schedule.row_threads < _WARP:
+        if schedule.is_selected and 1 < schedule.row_threads < WARP_THREADS:
             reasons.append("selection takes different ways in the rows of one warp")
         if schedule.items < 1 or schedule.tile < 1:
             reasons.append(f"{schedule.items} items against {schedule.tile} keys; at least one is needed")
@@ -106,20 +102,20 @@ class TopKFamily:
         if target.is_emulated:
             return _choose_emulated(problem)
         if problem.columns > _RANKED_COLUMNS and problem.count <= _SELECTED_COUNT:
-            threads = min(_MOST_THREADS, max(128, _ceil_power(problem.columns // 8)))
+            threads = min(MOST_THREADS, max(128, _ceil_power(problem.columns // 8)))
             schedule = Schedule(threads=threads, row_threads=threads, items=1, tile=1, is_selected=True)
             if not self.violations(problem, schedule, target):
                 return schedule
         if problem.columns > _RANKED_COLUMNS:
             return Schedule(threads=256, row_threads=256, items=4, tile=1024, is_selected=False)
-        row_threads = min(_WARP, _ceil_power(problem.columns))
+        row_threads = min(WARP_THREADS, _ceil_power(problem.columns))
         items = min(4, -(-problem.columns // row_threads))
         return Schedule(threads=128, row_threads=row_threads, items=items, tile=_ceil_power(problem.columns), is_selected=False)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
         for threads, is_whole in product((64, 128, 256, 512, 1024), (True, False)):
-            yield Schedule(threads=threads, row_threads=threads if is_whole else _WARP, items=1, tile=1, is_selected=True)
+            yield Schedule(threads=threads, row_threads=threads if is_whole else WARP_THREADS, items=1, tile=1, is_selected=True)
         for threads, row_threads, items, tile in product((64, 128, 256, 512), (8, 16, 32, 64, 128, 256, 512), (1, 2, 4), (128, 512, 2048)):
             yield Schedule(threads=threads, row_threads=row_threads, items=items, tile=tile, is_selected=False)
 
@@ -128,7 +124,7 @@ class TopKFamily:
         teams = schedule.threads // schedule.row_threads
         parts = 1
         if not schedule.is_selected and teams == 1:
-            parts = minimum(_MOST_GRID_Y, -(-problem.columns // (schedule.row_threads * schedule.items)))
+            parts = minimum(MOST_BLOCKS_Y, -(-problem.columns // (schedule.row_threads * schedule.items)))
         return Geometry(
             grid=(-(-problem.rows // teams), parts, 1), threads=schedule.threads, smem_bytes=teams * _team_bytes(problem, schedule)
         )

@@ -16,8 +16,9 @@ from nautilus_cli.ir.dims import is_symbolic, lower, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
+from nautilus_cli.kernels.limits import WARP_THREADS
 from nautilus_cli.kernels.mma_product import soft_max
-from nautilus_cli.kernels.product import WARP_THREADS, work_cycles
+from nautilus_cli.kernels.product import work_cycles
 from nautilus_cli.targets.base import Target
 
 WARPGROUP_THREADS = 128
