@@ -16,7 +16,7 @@ from nautilus_cli.kernels.product import with_vectors
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
-from tests.emulated.cases.products import dense, gated, opened, values, worked_on
+from tests.emulated.cases.products import dense, gated, opened, shaped, values, worked_on
 from tests.emulated.harness import Case, output
 from tests.emulated.reference import wide
 
@@ -64,15 +64,9 @@ def plain(
     b_k_last: bool = True,
 ) -> Case:
     """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
-    batch, m, n, k = extents
     result = storage if result is None else result
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=a_k_last,
-        b_k_last=b_k_last,
+        **shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last),
         accumulate=accumulate,
         a_storage=storage,
         b_storage=storage,
@@ -83,22 +77,16 @@ def plain(
 
 def fused(schedule: Schedule, storage: DType) -> Case:
     """Return a product with work before and after it."""
-    batch, m, n, k = extents = (2, 37, 20, 24)
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, accumulate=F32, a_storage=storage, b_storage=storage)
+    extents = (2, 37, 20, 24)
+    problem = Problem(**shaped(extents, b_k_last=False), accumulate=F32, a_storage=storage, b_storage=storage)
     name = f"fused-{storage}-{schedule.slices_k}-{schedule.stages}"
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
-    batch, m, n, k = extents
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=2 * n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents, sums=2),
         accumulate=F32,
         a_storage=storage,
         b_storage=storage,

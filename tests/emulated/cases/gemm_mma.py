@@ -17,7 +17,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import PART_COLUMNS, dense, gated, opened, summarised, worked_on
+from tests.emulated.cases.products import PART_COLUMNS, dense, gated, opened, shaped, summarised, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -86,15 +86,10 @@ def plain(
     b_k_last: bool = True,
 ) -> Case:
     """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
-    batch, m, n, k = extents
+    k = extents[3]
     result = storage if result is None else result
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=a_k_last,
-        b_k_last=b_k_last,
+        **shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last),
         multiply=storage if multiply is None else multiply,
         terms=terms,
         a_storage=storage,
@@ -107,23 +102,17 @@ def plain(
 
 def fused(schedule: Schedule, storage: DType) -> Case:
     """Return a product with work before and after it."""
-    batch, m, n, k = extents = (2, 37, 24, 40)
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=False, multiply=storage, a_storage=storage, b_storage=storage)
+    extents = (2, 37, 24, 40)
+    problem = Problem(**shaped(extents, b_k_last=False), multiply=storage, a_storage=storage, b_storage=storage)
     name = f"fused-{storage}-{schedule.slices_k}"
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=False))
 
 
 def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
     """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
-    batch, m, n, k = extents
     operation = summarised(extents, result, shift=shift)
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents),
         multiply=F16,
         b_is_constant=True,
         part_columns=PART_COLUMNS,
@@ -134,15 +123,9 @@ def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result
 
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
-    batch, m, n, k = extents
     operation = gated(extents, storage, has_residual=has_residual)
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=2 * n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents, sums=2),
         multiply=storage,
         a_storage=storage,
         b_storage=storage,
@@ -180,14 +163,8 @@ def computed(
     a_k_last: bool = True,
 ) -> Case:
     """Return a product whose A is computed, or lies in no strided matrix."""
-    batch, m, n, k = extents
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=a_k_last,
-        b_k_last=True,
+        **shaped(extents, a_k_last=a_k_last),
         multiply=storage,
         a_storage=main_storage(operation[1], storage),
         b_storage=storage,

@@ -15,7 +15,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import dense, gated, opened, worked_on
+from tests.emulated.cases.products import dense, gated, opened, shaped, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -71,15 +71,10 @@ def plain(
     tile_k: int = 0,
 ) -> Case:
     """Return a dense product of (batch, m, n, k) extents: slots 0 and 1 are A and B, 2 the result."""
-    batch, m, n, k = extents
+    k = extents[3]
     result = storage if result is None else result
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=a_k_last,
-        b_k_last=b_k_last,
+        **shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last),
         multiply=storage,
         a_storage=storage,
         b_storage=storage,
@@ -91,23 +86,17 @@ def plain(
 
 def fused(schedule: Schedule, storage: DType, *, b_k_last: bool) -> Case:
     """Return a product with work before and after it."""
-    batch, m, n, k = extents = (2, 5, 24, 40)
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=True, b_k_last=b_k_last, multiply=storage, a_storage=storage, b_storage=storage)
+    extents = (2, 5, 24, 40)
+    problem = Problem(**shaped(extents, b_k_last=b_k_last), multiply=storage, a_storage=storage, b_storage=storage)
     name = f"fused-{storage}-{'kn'[not b_k_last]}-{'mma' if schedule.tensor_cores else 'fma'}"
     return product_case(name, problem, schedule, *worked_on(extents, storage, b_k_last=b_k_last))
 
 
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
-    batch, m, n, k = extents
     operation = gated(extents, storage, has_residual=has_residual)
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=2 * n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents, sums=2),
         multiply=storage,
         a_storage=storage,
         b_storage=storage,

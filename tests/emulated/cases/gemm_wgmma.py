@@ -17,7 +17,7 @@ from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
-from tests.emulated.cases.products import PART_COLUMNS, gated, opened, read, summarised, values
+from tests.emulated.cases.products import PART_COLUMNS, gated, opened, read, shaped, summarised, values
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -96,9 +96,7 @@ def plain(
     """Return a product of (batch, m, n, k) extents whose rows lie at multiples of 16 bytes: slots 0 and 1 are A and B, 2 the result."""
     batch, m, n, k = extents
     result = storage if result is None else result
-    problem = Problem(
-        batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=b_k_last, multiply=storage, terms=terms, b_is_constant=n % 2 == 1
-    )
+    problem = Problem(**shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last), multiply=storage, terms=terms, b_is_constant=n % 2 == 1)
     steps = Steps()
     steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
     epilogue = steps.expression()
@@ -173,15 +171,9 @@ def sent(schedule: Schedule, storage: DType) -> Case:
 
 def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
     """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
-    batch, m, n, k = extents
     operation = summarised(extents, result, shift=shift)
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents),
         multiply=F16,
         b_is_constant=True,
         part_columns=PART_COLUMNS,
@@ -192,15 +184,9 @@ def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result
 
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True, terms: int = 1) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
-    batch, m, n, k = extents
     operation = gated(extents, storage, has_residual=has_residual)
     problem = Problem(
-        batch=batch,
-        m=m,
-        n=2 * n,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
+        **shaped(extents, sums=2),
         multiply=storage,
         terms=terms,
         b_is_constant=True,
@@ -224,8 +210,7 @@ def computed(
     index_bits: int = 32,
 ) -> Case:
     """Return a product whose A no bulk copy brings."""
-    batch, m, n, k = extents
-    problem = Problem(batch=batch, m=m, n=n, k=k, a_k_last=a_k_last, b_k_last=True, multiply=storage, terms=terms, b_is_constant=True)
+    problem = Problem(**shaped(extents, a_k_last=a_k_last), multiply=storage, terms=terms, b_is_constant=True)
     _, a, b, epilogue = operation
     problem = replace(FAMILY.fitted(problem, {"A": a, "B": b, "Epilogue": epilogue}), a_storage=main_storage(a, storage))
     assert problem.computes_a

@@ -23,6 +23,12 @@ Operation = tuple[tuple[np.ndarray, ...], Expression, Expression, Expression]
 """Buffers, and the functors A, B and Epilogue that read and write them."""
 
 
+def shaped(extents: tuple[int, int, int, int], *, sums: int = 1, a_k_last: bool = True, b_k_last: bool = True) -> dict[str, Any]:
+    """Return the fields that problems of all families share, for (batch, m, results, k) extents of which each result has some sums."""
+    batch, m, n, k = extents
+    return {"batch": batch, "m": m, "n": sums * n, "k": k, "a_k_last": a_k_last, "b_k_last": b_k_last}
+
+
 def values(elements: int, dtype: DType, seed: int) -> np.ndarray:
     """Return random elements of a storage type: small integers, or floats of mean zero."""
     random = np.random.default_rng(seed)
