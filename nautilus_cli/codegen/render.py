@@ -14,7 +14,7 @@ from nautilus_cli.codegen.names import identifier
 from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.rows import FunctorRows, StructRow, functor_rows, problem_row, schedule_row
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.kernels.base import KernelRequest, Lenient
+from nautilus_cli.kernels.base import KernelRequest, HasOptionalFunctors
 from nautilus_cli.kernels.registry import family
 
 _PLACEHOLDER = "kernel_symbol_placeholder"
@@ -60,7 +60,7 @@ def render(request: KernelRequest) -> Rendered:
     kind = family(request.family)
     scalars = Scalars(request.scalar_values)
     given = dict(request.functors)
-    left_out = [name for name in kind.optional_functors if name not in given] if isinstance(kind, Lenient) else []
+    left_out = [name for name in kind.optional_functors if name not in given] if isinstance(kind, HasOptionalFunctors) else []
     context = StubContext(
         symbol=_PLACEHOLDER,
         headers=kind.headers,

@@ -68,7 +68,7 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     from nautilus_cli.driver.open_dimensions import points_of
     from nautilus_cli.frontend.load import load
     from nautilus_cli.lowering.planner import plan_each
-    from nautilus_cli.lowering.prologues import settle
+    from nautilus_cli.lowering.prologues import choose_prologues
     from nautilus_cli.passes import pipeline
     from nautilus_cli.passes.fuse import fuse
     from nautilus_cli.passes.supported import unsupported
@@ -87,7 +87,7 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
         sections.append(Section(title="unsupported", columns=("node", "operator", "reason"), rows=rows))
         return InspectResult(sections=tuple(sections), data=data)
     target = select(options.target).target
-    fused = settle(fuse(graph))
+    fused = choose_prologues(fuse(graph))
     points = points_of(options.shapes, options.dims, model)
     (planned,) = plan_each(fused, ((target, recorded_choice(Cache.default(), target)),), points=points)
     if options.explain is not None:

@@ -80,7 +80,7 @@ class StubByName:
 
 
 @runtime_checkable
-class Lenient(Protocol):
+class HasOptionalFunctors(Protocol):
     """A family of whose functors a request may leave some out; they do nothing then."""
 
     optional_functors: tuple[str, ...]

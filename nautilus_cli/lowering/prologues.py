@@ -25,7 +25,7 @@ _KERNEL_US = 1.6
 """Of a pointwise kernel before a product, beside what its bytes take: 1.6 to 2.6 were measured (H200)."""
 
 
-def settle(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:
+def choose_prologues(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:
     """Return FUSED with those left operands of products stored that are faster so.
 
     What is compiled for several targets has the same kernels, so the estimates are those for one.
@@ -63,12 +63,8 @@ def left_work(group: Group) -> tuple[Node, ...]:
 
 
 def _products(fused: FusedGraph) -> Iterator[Group]:
-    """Yield the products of a graph and of those that its nodes hold."""
-    for group in fused.groups:
-        if group.kind in PRODUCTS:
-            yield group
-        for body in group.bodies:
-            yield from _products(body)
+    """Return the products of a graph and of those that its nodes hold."""
+    return (group for group in _all_groups(fused) if group.kind in PRODUCTS)
 
 
 def _least_us(group: Group, fp32_mode: str) -> float:
@@ -101,6 +97,7 @@ def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
 
 
 def _all_groups(fused: FusedGraph) -> Iterator[Group]:
+    """Yield the groups of a graph and of those that its nodes hold."""
     for group in fused.groups:
         yield group
         for body in group.bodies:

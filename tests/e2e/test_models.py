@@ -13,7 +13,7 @@ from models import catalogue, small, weightless
 from nautilus_cli import driver
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
-from nautilus_cli.lowering.prologues import settle
+from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import EmulatorOptions
@@ -88,7 +88,7 @@ def drawn(library: Library) -> dict[str, np.ndarray]:
 
 def planned(path: Path, folder: Path) -> Plan:
     """Plan a real network for a GPU."""
-    fused = settle(pipeline.run(hollow(weightless.read(path), folder).graph))
+    fused = choose_prologues(pipeline.run(hollow(weightless.read(path), folder).graph))
     left = {node.op for group in fused.groups for node in group.members()}
     assert not left & FOLDED
     return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
