@@ -14,7 +14,7 @@ from nautilus_cli.codegen.names import identifier
 from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.rows import FunctorRows, StructRow, functor_rows, problem_row, schedule_row
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.kernels.base import KernelRequest, HasOptionalFunctors
+from nautilus_cli.kernels.base import HasOptionalFunctors, KernelRequest
 from nautilus_cli.kernels.registry import family
 
 _PLACEHOLDER = "kernel_symbol_placeholder"
