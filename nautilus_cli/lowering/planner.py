@@ -380,13 +380,17 @@ class WeightPool:
 HOST_WORD_BYTES = 16
 """Of a value in the host's memory: what kernels rely on in every pointer."""
 
+MOST_HOST_BYTES = 1 << 20
+"""Of all of them; what has no room lies in the arena, and is copied. Source: PAYLOAD_HOST_BYTES of templates/host/payload.h."""
+
 
 def _waits(fused: FusedGraph, lowered: Sequence[_LoweredGroup], walk: Walk, table: CountTable) -> dict[Value, int]:
     """Return what kernels write for the host to decide a step by, with its place in the host's memory: so nothing is copied for it."""
     outside = {v for _, v in fused.graph.inputs} | fused.graph.output_values()
     stored = {value for one in lowered for value in one.group.outputs}
     found = [value for value in dict.fromkeys(walk.waits) if value in stored and value not in outside and not table.holds(value)]
-    return {value: number * HOST_WORD_BYTES for number, value in enumerate(v for v in found if walk.place(v) is v)}
+    own = [value for value in found if walk.place(value) is value][: MOST_HOST_BYTES // HOST_WORD_BYTES]
+    return {value: number * HOST_WORD_BYTES for number, value in enumerate(own)}
 
 
 def _buffers(

@@ -10,6 +10,7 @@ import pytest
 import nautilus_cli
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.lowering import planner
 from tests.e2e.test_run_time_control_flow import Compiled, Feeds, drawn
 
 APPENDED = """g (float[2,4] x, int64 k) => (float[n,4] y, float[4] total) {
@@ -63,6 +64,14 @@ def test_a_condition_ends_a_short_loop(tmp_path: Path) -> None:
     compiled = Compiled(text, tmp_path, B=DimRange(1, 8))
     assert compiled.result.notes == ()
     compiled.hold(*({"x": drawn(2, 1) + 2, "least": np.float32(least)} for least in (1, 3, 1e4)))
+
+
+def test_what_decides_a_step_may_have_no_room_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is copied from the workspace."""
+    monkeypatch.setattr(planner, "MOST_HOST_BYTES", 0)
+    compiled = Compiled(GROWS_UNTIL, tmp_path, B=DimRange(1, 8))
+    assert "host" not in str(compiled.manifest["steps"])
+    compiled.hold({"x": drawn(2, 1) + 2, "least": np.float32(100)})
 
 
 FOUND = """g (float[40] x, int64[0] none, int64 k) => (int64[n] places, float s) {
