@@ -42,7 +42,7 @@ lint: $(ready)
 	$(PYTHON) -c 'import importlinter.cli; importlinter.cli.lint_imports_command()'
 
 unit: $(ready)
-	$(PYTHON) -m pytest -q -n $(jobs) $(ARGS)
+	$(PYTHON) -m pytest -q -n $(jobs) --dist worksteal $(ARGS)
 
 conformance: $(ready)
 	$(PYTHON) -m tests.conformance $(ARGS)
