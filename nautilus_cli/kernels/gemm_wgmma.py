@@ -112,7 +112,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
 
     def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
         """Return the schedule with what was chosen for one size undone: as many blocks as any takes."""
-        return wgmma_product.staying(problem.product, schedule, target)
+        return wgmma_product.for_all_sizes(problem.product, schedule, target)
 
     def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
         """Return the problem with the size of the results that bulk copies can store, 0 where they cannot, and whether they bring A."""

@@ -1,0 +1,126 @@
+"""The estimated time of a product by wgmma, on a GPU and on the emulator."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+
+from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, ROW_BYTES
+from nautilus_cli.kernels.limits import WARP_THREADS
+from nautilus_cli.kernels.mma_product import soft_max
+from nautilus_cli.kernels.product import work_cycles
+from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
+from nautilus_cli.kernels.wgmma_product.resources import STEP_BYTES, SUM_BYTES, WARPGROUP_ROWS, cluster_tiles, oriented, producer_registers
+from nautilus_cli.kernels.wgmma_product.schedule import Schedule
+from nautilus_cli.targets.base import Target
+
+# Cost model of a GPU, in cycles of a multiprocessor, of launches with programmatic edges: fitted to 700 schedules of products of 16 bits
+# and of tf32 on an H200, to 10 % (rms).
+_CYCLES_PER_US = 1700
+_START_CYCLES = 767
+_SHARING_CYCLES = 1100  # of clusters that share operands
+_PART_CYCLES = 274  # for each block that shares the depth with another
+_TENSOR_SLOWDOWN = 1.32  # of the clock, under the power limit, and of tensor cores that wait
+_STEP_CYCLES = 249  # from one stage to the next, at least
+_RING_CYCLES = 700  # until a stage has been filled again
+_SHARED_BYTES_PER_CYCLE = 128
+_L2_BYTES_PER_CYCLE = 76.7
+_NARROW_SLOWDOWN = 1.12  # of tiles of less than 128 rows or columns that are taken in turns, or shared: six products, 1.07 to 1.23
+_PART_BYTES_PER_CYCLE = 25.2
+_FINISH_CYCLES = 1572
+_FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
+_BOX_FINISH_CYCLES = 1970
+_BOXED_PER_CYCLE = 38.9
+_LOAD_INSTRUCTIONS = 8  # of an element of a computed A: with the others fitted to 63 schedules, to 12 % (rms)
+_LOAD_LATENCY = 1600
+_SCHEDULERS = 4
+_FEW_ROWS = 48
+_FEW_ROWS_SLOWDOWN = 0.3  # of what is missing to these: eight products of 16 to 32 rows, 0.0 to 0.5
+_MEMORY_SHARE = 0.85  # of the bandwidth
+_HIDING = 2.7
+
+# Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
+_SUM_STEP_NS = 1.2
+_STAGE_NS = 9000
+_THREAD_START_NS = 150
+_EPILOGUE_NS = 6.0
+
+
+def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
+    """Return the estimated time in microseconds.
+
+    A step of the ring takes a block what tensor cores multiply, or read of shared memory, what L2 delivers, and the latency of a stage
+    shared out over all of them, which hide each other but for a part; and a least number of cycles. Epilogues add up, or in ping-pong hide
+    behind the next tile. All hides what comes from memory.
+    """
+    s = schedule
+    hidden = soft_max(_traffic_cycles(s), _RING_CYCLES / s.stages, _HIDING)
+    step = max(_STEP_CYCLES, soft_max(_tensor_cycles(problem, s), hidden, _HIDING), _loading_cycles(problem, s))
+    if min(s.tile_m, s.tile_n) < 2 * WARPGROUP_ROWS and (s.ping_pong or s.cluster > s.cluster_k):
+        step *= _NARROW_SLOWDOWN
+    if problem.terms == 3:
+        step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
+    main = step * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)
+    finish = _finish_cycles(s)
+    at_once = target.resident_clusters(s.cluster) * s.residents
+    tiles = ceil(cluster_tiles(problem, s) / min(at_once, s.blocks // s.cluster))
+    if s.ping_pong:
+        cycles = tiles * max(main, (main + finish) / s.consumers) + finish
+    else:
+        cycles = tiles * (main + finish)
+    moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
+    cycles *= 1 + _FEW_ROWS_SLOWDOWN * max(0, 1 - oriented(problem, s).m / _FEW_ROWS)
+    start = _START_CYCLES + _PART_CYCLES * (s.cluster_k - 1) + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
+    return start / _CYCLES_PER_US + soft_max(cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
+
+
+def _tensor_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how long tensor cores take for a step of a block, or for reading what they multiply."""
+    s = schedule
+    products = s.tile_m // WARPGROUP_ROWS * ROW_BYTES // STEP_BYTES * problem.terms
+    read = (WARPGROUP_ROWS + s.tile_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
+    return _TENSOR_SLOWDOWN * products * max(s.tile_n / 2, read) * s.residents
+
+
+def _loading_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how long a warpgroup takes to load, compute and write A's part of a step; 0 where bulk copies bring it.
+
+    The time until what it reads comes is shared by the tiles whose reads are under way together, as kernels/wgmma_loaded.cuh has it.
+    """
+    loaded = problem.loaded_a
+    if loaded is None:
+        return 0.0
+    s, words = schedule, problem.element_bytes / 4
+    bands = s.tile_m // WARPGROUP_ROWS
+    band = ROW_BYTES // problem.element_bytes // 2 * loaded.streams * loaded.bytes / 4 + 4 * max(0, loaded.loads - loaded.streams)
+    most = 16 if bands > 2 else max(16, min(96, producer_registers(s, loads_a=True) - 96))
+    held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
+    ahead = 1 if held < bands else max(1, min(4, int(most // (held * band))))
+    elements = s.tile_m * ROW_BYTES / problem.element_bytes
+    issue = elements * (_LOAD_INSTRUCTIONS * loaded.streams * 2 * words + 1) / WARP_THREADS / _SCHEDULERS
+    vectors = max(1.0, ALIGNMENT_BYTES / problem.element_bytes / s.vector_a / 2)  # elements one by one take more instructions
+    return (_LOAD_LATENCY * (bands // held) / ahead + issue * vectors + work_cycles(elements, loaded.work)) * s.residents
+
+
+def _traffic_cycles(schedule: Schedule) -> float:
+    """Return how long L2 takes to deliver a step of a block."""
+    s = schedule
+    return ROW_BYTES * (s.tile_m / s.cluster_n + s.tile_n / s.cluster_m) / _L2_BYTES_PER_CYCLE * s.residents
+
+
+def _finish_cycles(schedule: Schedule) -> float:
+    """Return how long the sums of a tile take to become results."""
+    s = schedule
+    results = s.tile_m * s.tile_n / (1 if s.ping_pong else s.consumers)
+    if s.stores_boxes:
+        return _BOX_FINISH_CYCLES + results / _BOXED_PER_CYCLE
+    parts = 2 * s.tile_m * s.tile_n * SUM_BYTES / _PART_BYTES_PER_CYCLE if s.parts > 1 else 0.0
+    return _FINISH_CYCLES + results / s.cluster_k / (_FINISHED_PER_CYCLE * sqrt(s.vector_c)) + parts
+
+
+def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return the estimated time in nanoseconds of one core: rendezvous, arithmetic and epilogues add up."""
+    s = schedule
+    steps = ceil(problem.k * problem.element_bytes / ROW_BYTES)
+    tile = steps * (s.consumers * _STAGE_NS + s.tile_m * s.tile_n * 4 * _SUM_STEP_NS) + s.tile_m * s.tile_n * _EPILOGUE_NS / s.vector_c
+    tiles = ceil(cluster_tiles(problem, s) / s.blocks) * min(s.blocks, 2)
+    return tiles * tile + s.blocks * s.threads * _THREAD_START_NS

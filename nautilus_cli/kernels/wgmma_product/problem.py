@@ -1,0 +1,60 @@
+"""What a product by wgmma is to its main loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An operand that threads load and compute.
+
+    Attributes:
+        bytes: of a stored element.
+        streams: loads that differ from element to element.
+        loads: all of them.
+        work: what is computed of an element, in additions.
+    """
+
+    bytes: int
+    streams: int
+    loads: int
+    work: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WgmmaProduct:
+    """A product as the main loop sees it.
+
+    Attributes:
+        batch: number of products.
+        m: rows of A and of the result.
+        n: columns of B and of the result.
+        k: length of the sums.
+        a_k_last: whether k is A's last coordinate.
+        b_k_last: whether k is B's last coordinate.
+        element_bytes: of an element that is multiplied: 2, or 4 for tf32.
+        result_bytes: of an element of the result, where boxes of it can be stored; else 0.
+        terms: products of tensor cores for each product of two elements.
+        loaded_a: how threads load and compute A; None where bulk copies bring it.
+        is_paired: whether two neighbouring sums make one result, so that a thread needs both.
+        part_columns: neighbouring results of a row whose statistics are wanted, which the lanes of one warp have; 0 for none.
+    """
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    a_k_last: bool
+    b_k_last: bool
+    element_bytes: int
+    result_bytes: int = 0
+    terms: int = 1
+    loaded_a: Loaded | None = None
+    is_paired: bool = False
+    part_columns: int = 0
+
+    @property
+    def sums(self) -> int:
+        """Sums of a result."""
+        return 2 if self.is_paired else 1

@@ -1,0 +1,102 @@
+"""What a block of a product by wgmma takes: tiles, shared memory and registers, as kernels/wgmma_product.cuh shares them out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nautilus_cli.ir.functions import minimum
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.boxes import ROW_BYTES
+from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
+from nautilus_cli.kernels.wgmma_product.schedule import Schedule
+
+WARPGROUP_ROWS = 64
+"""Rows of one wgmma."""
+
+STEP_BYTES = 32
+"""Depth of one wgmma in bytes of either operand."""
+
+SUM_BYTES = 4
+
+SUM_OVERHEAD_REGISTERS = 48
+"""Of a consumer's thread, beside its sums."""
+
+SYSTEM_SMEM_BYTES = 1024
+"""Shared memory of each block that the system takes."""
+
+_BARRIER_BYTES = 16
+
+
+def oriented(problem: WgmmaProduct, schedule: Schedule) -> WgmmaProduct:
+    """Return the product as a schedule computes it: transposed where it swaps operands."""
+    if not schedule.swaps:
+        return problem
+    p = problem
+    return replace(p, m=p.n, n=p.m, a_k_last=p.b_k_last, b_k_last=p.a_k_last, result_bytes=0)
+
+
+def stage_bytes(schedule: Schedule) -> int:
+    """Return the shared memory of one stage, with its two barriers."""
+    return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
+
+
+def smem_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block."""
+    return schedule.stages * stage_bytes(schedule) + beside_stages_bytes(problem, schedule)
+
+
+def beside_stages_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the shared memory beside the ring: two boxes of each consumer's results; of floats' rests two tiles of A and three of B."""
+    s = schedule
+    results = s.consumers * 2 * WARPGROUP_ROWS * ROW_BYTES if s.stores_boxes else 0
+    rests = (2 * s.tile_m + 3 * s.tile_n) * ROW_BYTES if problem.terms == 3 else 0
+    return results + rests
+
+
+def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return how many tiles of a whole cluster the result has."""
+    s = schedule
+    problem = oriented(problem, s)
+    return -(-problem.m // (s.tile_m * s.cluster_m)) * -(-problem.n // (s.tile_n * s.cluster_n)) * problem.batch
+
+
+def geometry(problem: WgmmaProduct, schedule: Schedule) -> Geometry:
+    """Return a block for each tile, at most those that stay."""
+    blocks = minimum(schedule.blocks, cluster_tiles(problem, schedule) * schedule.cluster)
+    return Geometry(grid=(blocks, 1, 1), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
+
+
+def consumer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
+    """Return the registers of a consumer's thread, as kernels/wgmma_product.cuh shares them out."""
+    s = schedule
+    return min(240, (entry_registers(s) * (s.consumers + 1) - producer_registers(s, loads_a=loads_a)) // s.consumers // 8 * 8)
+
+
+def producer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
+    """Return the registers of a producer's thread: those that load and compute need more than the one that starts copies."""
+    if loads_a:
+        s = schedule
+        sums = -(-(s.rows // WARPGROUP_ROWS * s.tile_n // 2 + SUM_OVERHEAD_REGISTERS) // 8) * 8
+        return max(40, min(216, entry_registers(s) * (s.consumers + 1) - sums * s.consumers))
+    return 32 if schedule.consumers == 3 else 40
+
+
+def entry_registers(schedule: Schedule) -> int:
+    """Return the registers that a thread begins with: what a multiprocessor of 65536 has for it."""
+    return min(240, 65536 // (schedule.threads * schedule.residents) // 8 * 8)
+
+
+def lane_columns(vector_c: int) -> int:
+    """Return how many columns lanes exchange so that each has a vector of them."""
+    return 8 * max(1, vector_c // 2)
+
+
+def _shares(schedule: Schedule) -> int:
+    """Return how many parts of the depth finish a tile, each as many columns, as kernels/wgmma_parts.cuh has it."""
+    groups = max(1, schedule.tile_n // lane_columns(schedule.vector_c))
+    return max(shares for shares in range(1, min(groups, schedule.parts) + 1) if groups % shares == 0)
+
+
+def finished_columns(schedule: Schedule) -> int:
+    """Return how many neighbouring columns a warp finishes."""
+    return schedule.tile_n // _shares(schedule)
