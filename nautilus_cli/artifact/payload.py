@@ -24,7 +24,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Alternative, Kernel, Launch, Plan, Port
-from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, Launches, Read, Refuse, Repeat, Step, Word, all_steps
+from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Copy, HostRead, Launches, Refuse, Repeat, Step, Word, all_steps
 from nautilus_cli.targets.base import Target
 
 PAYLOAD_VERSION = 10
@@ -262,7 +262,7 @@ class _Tables:
                 case Copy():
                     kind = _COPY
                     words = [self.add_word(plan, word) for word in (step.to, step.source, Word(kind="integer", value=step.bytes))]
-                case Read():
+                case HostRead():
                     kind, name, launches, words[0] = (
                         _READ,
                         str(step.size),

@@ -18,11 +18,11 @@ from nautilus_cli.ir.dims import (
     Float,
     FloatElement,
     FloatOperation,
+    HostCount,
     Indicator,
     Maximum,
     Named,
     Quotient,
-    Read,
     Rounded,
     Symbol,
     Symbolic,
@@ -156,7 +156,7 @@ class SizeTable:
         """Return where the value of a symbol comes from: what of an input, which input, which element."""
         if symbol.source is None:
             return Source.DIMENSION, 0, 0
-        if isinstance(symbol.source, Read):
+        if isinstance(symbol.source, HostCount):
             return Source.READ, 0, 0
         if isinstance(symbol.source, Count):
             raise InternalError(f"the host has to know {symbol.name}, which a kernel gives")

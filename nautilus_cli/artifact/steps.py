@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nautilus_cli.ir.dims import Symbolic
-from nautilus_cli.lowering.program import Choice, Copy, Launches, Read, Refuse, Repeat, Step, Word
+from nautilus_cli.lowering.program import Choice, Copy, HostRead, Launches, Refuse, Repeat, Step, Word
 
 
 def steps_data(steps: Sequence[Step]) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _step(step: Step) -> dict[str, Any]:
             return {"count": step.count, "first": step.first, "kind": "launches"}
         case Copy():
             return {"bytes": _plain(step.bytes), "from": _word(step.source), "kind": "copy", "to": _word(step.to)}
-        case Read():
+        case HostRead():
             return {"from": _word(step.source), "kind": "read", "size": _plain(step.size)}
         case Refuse():
             return {"kind": "refuse", "message": step.message}

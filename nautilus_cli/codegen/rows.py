@@ -14,7 +14,7 @@ from nautilus_cli.codegen.names import identifier, index_name, member_constant, 
 from nautilus_cli.codegen.numbers import NumberRow, Scalars
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import Symbolic
-from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, Read, RowProgram, Size, Step
+from nautilus_cli.ir.expression import AnyLoad, Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, RowProgram, Size, Step
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.stages import Axis
 from nautilus_cli.ir.types import BOOL, DType
@@ -250,7 +250,7 @@ def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS
         raise InternalError(f"{name} has {len(expression.results)} results", hint="A functor has one or none.")
     loads = unique_loads([expression])
     indexed = tuple(dict.fromkeys(step for step in steps if isinstance(step, IndexedLoad)))
-    reads: tuple[Read, ...] = (*loads, *indexed)
+    reads: tuple[AnyLoad, ...] = (*loads, *indexed)
     guards = tuple(dict.fromkeys(step for step in steps if isinstance(step, Inside)))
     result = [type_name(_dtype(steps[index])) for index in expression.results] or ["nautilus::Nothing"]
     return FunctorRow(
@@ -293,7 +293,7 @@ def functor_row(name: str, expression: Expression, scalars: Scalars = NO_SCALARS
         reads=tuple(
             ValueRow(type=type_name(step.dtype), name=f"v{number}", source=f"load{reads.index(step)}")
             for number, step in enumerate(steps)
-            if isinstance(step, Read)
+            if isinstance(step, AnyLoad)
         ),
         insides=tuple(
             ValueRow(type=type_name(BOOL), name=f"v{number}", source=f"inside{guards.index(step)}")

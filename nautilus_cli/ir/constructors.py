@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Count, Element, Float, Read, Rounded, Symbol, same, upper
+from nautilus_cli.ir.dims import Count, Element, Float, HostCount, Rounded, Symbol, same, upper
 from nautilus_cli.ir.functions import whole
 from nautilus_cli.ir.polynomial import Polynomial
 
@@ -35,7 +35,7 @@ def count(name: str, bound: int) -> int:
 
 def read(name: str, bound: int) -> int:
     """Return a number from 0 to BOUND that a kernel writes while the model runs, and the host reads then; a plain 0 likewise."""
-    return _given(name, Read(bound))
+    return _given(name, HostCount(bound))
 
 
 def _given(name: str, source: Count) -> int:

@@ -14,12 +14,12 @@ from nautilus_cli.ir.dims import (
     Atom,
     Count,
     Factor,
+    HostCount,
     Indicator,
     Maximum,
     Monomial,
     Named,
     Quotient,
-    Read,
     Rounded,
     Symbol,
     Symbolic,
@@ -34,7 +34,7 @@ from nautilus_cli.ir.polynomial import Polynomial
 
 def counts_in(value: object) -> frozenset[Symbol]:
     """Return the counts on which an integer, or a tree of dataclasses and tuples, depends; not those that the host reads."""
-    return frozenset(s for s in given_in(value) if not isinstance(s.source, Read))
+    return frozenset(s for s in given_in(value) if not isinstance(s.source, HostCount))
 
 
 def given_in(value: object) -> frozenset[Symbol]:
@@ -44,7 +44,7 @@ def given_in(value: object) -> frozenset[Symbol]:
 
 def reads_in(value: object) -> frozenset[Symbol]:
     """Return the numbers among them that the host reads while the model runs."""
-    return frozenset(s for s in given_in(value) if isinstance(s.source, Read))
+    return frozenset(s for s in given_in(value) if isinstance(s.source, HostCount))
 
 
 def before_reads(value: int) -> int:

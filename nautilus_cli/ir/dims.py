@@ -51,8 +51,8 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Read(Count):
-    """Such a number that is too great at most to plan for: the host waits for it, and from there on it is one that the host knows."""
+class HostCount(Count):
+    """A count whose bound is too great to plan for: the host waits for the number, and knows it from there on."""
 
 
 @dataclass(frozen=True, slots=True)

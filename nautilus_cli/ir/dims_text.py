@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.dims import Count, Element, Indicator, Monomial, Read, Symbol, Symbolic, is_symbolic
+from nautilus_cli.ir.dims import Count, Element, HostCount, Indicator, Monomial, Symbol, Symbolic, is_symbolic
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
@@ -41,7 +41,7 @@ def symbol_text(symbol: Symbol) -> str:
         case Element(input=name, index=index, saturates=saturates):
             source = f" of {name!r}[{index}]{' saturating' if saturates else ''}"
         case Count(bound=bound):
-            source = f" {'read' if isinstance(symbol.source, Read) else 'counted'} {size_text(bound)}"
+            source = f" {'read' if isinstance(symbol.source, HostCount) else 'counted'} {size_text(bound)}"
         case None:
             source = ""
     return f"{symbol.name!r} = {symbol.low}..{symbol.high}{multiples}{source}"
@@ -107,7 +107,7 @@ def parse_symbol(text: str, known: Mapping[str, Symbol]) -> Symbol:
     elif reader.take("counted"):
         source = Count(reader.sum())
     elif reader.take("read"):
-        source = Read(reader.sum())
+        source = HostCount(reader.sum())
     reader.finish()
     return Symbol(name, low, high, divisor, source)
 

@@ -134,7 +134,8 @@ class Size:
     dtype: DType
 
 
-Read = Load | IndexedLoad
+AnyLoad = Load | IndexedLoad
+"""A step that reads memory."""
 
 Step = Parameter | Load | IndexedLoad | Inside | Constant | Size | Apply
 

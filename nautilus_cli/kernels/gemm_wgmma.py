@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import same
-from nautilus_cli.ir.expression import Expression, Read, RowProgram, Step
+from nautilus_cli.ir.expression import AnyLoad, Expression, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
@@ -125,7 +125,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
             result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0,
             computes_a=bool(boxes.violations(a, problem.multiply)),
             a_streams=max(1, sum(_is_streamed(step) for step in a.steps)),
-            a_loads=max(1, sum(isinstance(step, Read) for step in a.steps)),
+            a_loads=max(1, sum(isinstance(step, AnyLoad) for step in a.steps)),
         )
 
     def map_violations(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
 def _is_streamed(step: Step) -> bool:
     """Whether a step loads another element at almost every place of a row."""
     return (
-        isinstance(step, Read)
+        isinstance(step, AnyLoad)
         and not step.map.is_uniform_last()
         and any(not same(axis.stride, 0) for digits in step.map.stages[0].coordinates[:-1] for axis in digits)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nautilus_cli.ir.expression import Expression, IndexedLoad, Read, RowProgram, Store
+from nautilus_cli.ir.expression import AnyLoad, Expression, IndexedLoad, RowProgram, Store
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest
 from nautilus_cli.kernels.registry import tensor_maps
@@ -66,7 +66,7 @@ def slots(request: KernelRequest) -> tuple[Slot, ...]:
     return tuple(needs[number] for number in sorted(needs))
 
 
-def reach(access: Read | Store) -> int:
+def reach(access: AnyLoad | Store) -> int:
     """Return one past the greatest offset that an access can have."""
     last = access.map.stages[-1]
     highest = last.offset
@@ -79,13 +79,13 @@ def reach(access: Read | Store) -> int:
     return highest + 1
 
 
-def _accesses(request: KernelRequest) -> Iterator[Read | Store]:
+def _accesses(request: KernelRequest) -> Iterator[AnyLoad | Store]:
     for _, functor in request.functors:
         for expression in _expressions(functor):
             for step in expression.steps:
                 if isinstance(step, IndexedLoad):
                     yield step.index
-                if isinstance(step, Read):
+                if isinstance(step, AnyLoad):
                     yield step
             yield from expression.stores
 

@@ -20,7 +20,7 @@ from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Read, Refuse, Repeat, Step, Word
+from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, HostRead, Launches, Refuse, Repeat, Step, Word
 from nautilus_cli.passes.alias_caches import cache_pairs, written_before
 
 ALIGNMENT_BYTES = 16
@@ -264,12 +264,12 @@ class Walk:
 
 def _reads(graph: Graph) -> dict[Value, int]:
     """Return the numbers that the host reads, by the values that hold them."""
-    found = {symbol.name: symbol for node in graph.nodes for symbol in counts_of(node) if isinstance(symbol.source, dims.Read)}
+    found = {symbol.name: symbol for node in graph.nodes for symbol in counts_of(node) if isinstance(symbol.source, dims.HostCount)}
     return {value: Polynomial.of({((found[name], 1),): 1}) for name, value in graph.counts if name in found}
 
 
 def _read(value: Value, size: int) -> Unplaced:
-    return lambda word: Read(size=size, source=word(value, 0))
+    return lambda word: HostRead(size=size, source=word(value, 0))
 
 
 def _is_loop(group: Group) -> bool:

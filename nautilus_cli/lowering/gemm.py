@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from nautilus_cli.ir import dims
-from nautilus_cli.ir.expression import Apply, Expression, IndexedLoad, Load, Read, RowProgram
+from nautilus_cli.ir.expression import AnyLoad, Apply, Expression, IndexedLoad, Load, RowProgram
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, DType
@@ -189,7 +189,7 @@ def packed_expression(weight: PackedWeight, index_map: IndexMap, value: Value, s
 
 def _width(expression: Expression) -> int:
     """Return the widest vector of the expression's largest load."""
-    loads = [s for s in expression.steps if isinstance(s, Read) and not s.map.is_uniform_last()]
+    loads = [s for s in expression.steps if isinstance(s, AnyLoad) and not s.map.is_uniform_last()]
     return min((load.map.contiguous_width(WIDTH) for load in loads), default=WIDTH)
 
 

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from nautilus_cli.ir.dims import same, upper
-from nautilus_cli.ir.expression import Expression, Load, Read, RowProgram, Store
+from nautilus_cli.ir.expression import AnyLoad, Expression, Load, RowProgram, Store
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import scalar_values
@@ -81,10 +81,10 @@ def streamed_bytes(expressions: Iterable[Expression]) -> int:
 
 def main_storage(expression: Expression, default: DType) -> DType:
     """Return the storage type of the load that covers the most coordinates: what an operand's vectors are made of."""
-    loads = [s for s in expression.steps if isinstance(s, Read)]
+    loads = [s for s in expression.steps if isinstance(s, AnyLoad)]
     return max(loads, key=_span).storage if loads else default
 
 
-def _span(load: Read) -> int:
+def _span(load: AnyLoad) -> int:
     """Return how many different elements a load can name, at most."""
     return prod(upper(a.extent) for digits in load.map.stages[-1].coordinates for a in digits if not same(a.stride, 0))

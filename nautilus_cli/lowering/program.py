@@ -139,7 +139,7 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class HostRead:
     """A wait for a number that a kernel gave: from there on, what is launched and where it lies follows from it.
 
     Attributes:
@@ -151,7 +151,7 @@ class Read:
     source: Word
 
 
-Step = Launches | Copy | Choice | Repeat | Refuse | Read
+Step = Launches | Copy | Choice | Repeat | Refuse | HostRead
 
 MOST_DEPTH = 32
 """Steps within steps. Source: PAYLOAD_DEPTH of templates/host/payload.h, which bounds the recursion there."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
 from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import Count, Element, Maximum, Read, Symbol, Symbolic, upper
+from nautilus_cli.ir.dims import Count, Element, HostCount, Maximum, Symbol, Symbolic, upper
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.types import TensorType
@@ -172,7 +172,7 @@ def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
         known = sorted({s for dim in unbounded for s in symbols(dim)}, key=lambda s: s.name)
         open_ones = [s for s in known if isinstance(s.source, Element | Count) and s.high == HIGHEST]
         for one in open_ones:
-            most = (MOST_READ if isinstance(one.source, Read) else DEFAULT_MOST)[min(len(open_ones), len(DEFAULT_MOST)) - 1]
+            most = (MOST_READ if isinstance(one.source, HostCount) else DEFAULT_MOST)[min(len(open_ones), len(DEFAULT_MOST)) - 1]
             cut = Cut(one, one.low, most)
             if any(upper(bind(dim, {one.name: cut.value})) >= _UNBOUNDED for dim in unbounded if one in symbols(dim)):
                 cut = Cut(one, max(one.low, -most), most)  # where a size grows with what is below nought, too

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.constructors import symbol
-from nautilus_cli.ir.dims import Count, Element, Read, Symbol, Symbolic, same
+from nautilus_cli.ir.dims import Count, Element, HostCount, Symbol, Symbolic, same
 from nautilus_cli.ir.dims_text import in_order, parse_size, parse_symbol, size_text, symbol_text
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.occurrences import symbols
@@ -57,7 +57,7 @@ def test_exact_text() -> None:
         (Symbol("n[0]", -3, 10, 1, Element("n", 0)), "'n[0]' = -3..10 of 'n'[0]"),
         (Symbol("k", 1, 5, 1, Element("it's", 4, saturates=True)), "'k' = 1..5 of \"it's\"[4] saturating"),
         (Symbol("kept", 0, 90, 1, Count(10 * symbol("n", 0, 9))), "'kept' = 0..90 counted 10*n"),
-        (Symbol("kept", 0, 90, 1, Read(10 * symbol("n", 0, 9))), "'kept' = 0..90 read 10*n"),
+        (Symbol("kept", 0, 90, 1, HostCount(10 * symbol("n", 0, 9))), "'kept' = 0..90 read 10*n"),
     ],
 )
 def test_what_a_symbol_is_reads_back(found: Symbol, text: str) -> None:
