@@ -104,7 +104,7 @@ class Mapped(Protocol):
 
 
 @runtime_checkable
-class Staying(Protocol):
+class Persistent(Protocol):
     """A family whose blocks walk over the tiles of a problem: schedules say how many."""
 
     def for_all_sizes(self, problem: Any, schedule: Any, target: Target) -> Any:

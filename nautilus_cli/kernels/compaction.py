@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nautilus_cli.kernels import threads_alone
+from nautilus_cli.kernels import threads_schedule
 from nautilus_cli.kernels.base import Geometry, StubByName
 from nautilus_cli.kernels.limits import MOST_THREADS
-from nautilus_cli.kernels.threads_alone import Schedule
+from nautilus_cli.kernels.threads_schedule import Schedule
 from nautilus_cli.targets.base import Target
 
 _STEP_ELEMENTS = 1024
@@ -45,7 +45,7 @@ class CompactionFamily(StubByName):
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = list(threads_alone.violations(schedule))
+        reasons = list(threads_schedule.violations(schedule))
         if not reasons and _STEP_ELEMENTS % schedule.threads:
             reasons.append(f"{schedule.threads} threads a block do not divide {_STEP_ELEMENTS}, the elements between two barriers")
         if problem.tile < 1:
@@ -58,7 +58,7 @@ class CompactionFamily(StubByName):
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
-        yield from threads_alone.schedules()
+        yield from threads_schedule.schedules()
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return a block for each tile, or one."""

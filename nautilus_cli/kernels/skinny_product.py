@@ -277,7 +277,7 @@ def _with_rows(problem: SkinnyProduct, schedule: Schedule, depth: int, tile_k: i
     return replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
 
 
-def staying(problem: SkinnyProduct, schedule: Schedule) -> Schedule:
+def for_all_sizes(problem: SkinnyProduct, schedule: Schedule) -> Schedule:
     """Return the schedule, chosen for one depth, with rows in shared memory as the greatest needs them."""
     return _with_rows(problem, schedule, upper(problem.shape.k)) if is_symbolic(problem.shape.k) else schedule
 

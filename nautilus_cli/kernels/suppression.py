@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nautilus_cli.ir.dims import upper
-from nautilus_cli.kernels import threads_alone
+from nautilus_cli.kernels import threads_schedule
 from nautilus_cli.kernels.base import Geometry, StubByName
 from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
-from nautilus_cli.kernels.threads_alone import Schedule
+from nautilus_cli.kernels.threads_schedule import Schedule
 from nautilus_cli.targets.base import Target
 
 _KEY_BYTES = 8
@@ -49,7 +49,7 @@ class SuppressionFamily(StubByName):
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = list(threads_alone.violations(schedule))
+        reasons = list(threads_schedule.violations(schedule))
         if not reasons and self.geometry(problem, schedule).smem_bytes > target.smem_bytes_block:
             reasons.append(
                 f"a bit for each of {upper(problem.boxes)} boxes does not fit into {target.smem_bytes_block} bytes of shared memory"
@@ -67,7 +67,7 @@ class SuppressionFamily(StubByName):
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
-        yield from threads_alone.schedules()
+        yield from threads_schedule.schedules()
 
     def geometry(self, problem: Problem, schedule: Schedule) -> Geometry:
         """Return a block for each class of each image; shared memory holds two keys a warp and a bit a box."""

@@ -22,7 +22,7 @@ from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.ir.substitution import substitute
-from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Ranked, Staying
+from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Persistent, Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves
 from nautilus_cli.lowering.lowered import Functors, Lowered
@@ -355,7 +355,7 @@ class _Search:
             at = bind(problem, sizes)
             for problem_there in (at, bind(problem, _just_below(problem, sizes))):
                 schedule = (family.choose if self.target.is_emulated else partial(self.choose, family))(problem_there, judged)
-                if isinstance(family, Staying):
+                if isinstance(family, Persistent):
                     schedule = family.for_all_sizes(problem, schedule, judged)
                 if is_legal(family, problem, schedule, judged):
                     us = family.estimated_us(at, schedule, judged) if isinstance(family, Ranked) else 0.0

@@ -10,7 +10,7 @@ from typing import Any
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import is_symbolic
-from nautilus_cli.kernels.base import Staying
+from nautilus_cli.kernels.base import Persistent
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.intervals import Intervals, Serving
 from nautilus_cli.lowering.lone_product import LoneProduct
@@ -30,7 +30,7 @@ def compared(products: Iterable[tuple[Product, str, str, Any]]) -> Wanted:
         yield p, label, kind, schedule
         for names in ("m", "mnk"):
             opened = replace(p, symbolic=names)
-            yield opened, f"{label} open {names}", kind, staying(opened, kind, schedule)
+            yield opened, f"{label} open {names}", kind, for_all_sizes(opened, kind, schedule)
         yield from chosen(p)
 
 
@@ -68,9 +68,9 @@ def _servings(names: str, known: tuple[tuple[str, int], ...], dtype: str) -> tup
     return intervals.servings(LoneProduct(m=m, n=n, k=k, dtype=element, fp32_mode=mode).lowered())
 
 
-def staying(p: Product, kind: str, schedule: Any) -> Any:
+def for_all_sizes(p: Product, kind: str, schedule: Any) -> Any:
     """Return a schedule with what was chosen for one size undone."""
     chosen_family, sm_90a = family(kind), target("sm_90a")
-    if not isinstance(chosen_family, Staying):
+    if not isinstance(chosen_family, Persistent):
         return schedule
     return chosen_family.for_all_sizes(request(p, kind, sm_90a, schedule).problem, schedule, sm_90a)

@@ -10,7 +10,7 @@ from nautilus_cli.ir.index_map import from_strides, identity
 from nautilus_cli.ir.types import F32, I64
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.suppression import FAMILY, Problem
-from nautilus_cli.kernels.threads_alone import Schedule
+from nautilus_cli.kernels.threads_schedule import Schedule
 from nautilus_cli.numerics import EXACT
 from nautilus_cli.ops.suppress import OPERATOR, SuppressAttrs
 from nautilus_cli.targets.registry import target

@@ -126,8 +126,8 @@ def test_an_open_depth_has_room_for_the_greatest() -> None:
     chosen = FAMILY.choose(problem(1, 2048, 2048), on)
     depth = symbol("k", 8, 8192, 8)
     assert any("one stage" in reason for reason in undecided(problem(1, 2048, depth), chosen))
-    staying = FAMILY.for_all_sizes(problem(1, 2048, depth), chosen, on)
-    assert (staying.stages, staying.tile_k) == (1, 8192) and FAMILY.violations(problem(1, 2048, depth), staying, on) == ()
+    for_all = FAMILY.for_all_sizes(problem(1, 2048, depth), chosen, on)
+    assert (for_all.stages, for_all.tile_k) == (1, 8192) and FAMILY.violations(problem(1, 2048, depth), for_all, on) == ()
     assert FAMILY.for_all_sizes(problem(symbol("m", 1, 64), 2048, 2048), chosen, on) == chosen
     many = FAMILY.for_all_sizes(problem(64, 4096, depth), FAMILY.choose(problem(64, 4096, 512), on), on)
     assert many.stages == 3 and FAMILY.violations(problem(64, 4096, depth), many, on) == ()

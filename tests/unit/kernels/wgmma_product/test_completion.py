@@ -12,6 +12,6 @@ def test_an_open_depth_is_shared_out_and_has_the_stages_of_the_greatest() -> Non
     on, depth = target("sm_90a"), symbol("k", 8, 8192, 8)
     chosen = FAMILY.choose(problem(49, 512, 2048), on)
     assert chosen.cluster_k > 1 and chosen.stages == -(-2048 // 64 // chosen.cluster_k)
-    staying = FAMILY.for_all_sizes(problem(49, 512, depth), chosen, on)
-    assert staying.stages > chosen.stages
-    assert FAMILY.violations(problem(49, 512, depth), staying, on) == ()  # a block without a step adds nothing
+    for_all = FAMILY.for_all_sizes(problem(49, 512, depth), chosen, on)
+    assert for_all.stages > chosen.stages
+    assert FAMILY.violations(problem(49, 512, depth), for_all, on) == ()  # a block without a step adds nothing
