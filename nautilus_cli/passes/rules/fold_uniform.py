@@ -22,17 +22,17 @@ MOST_ELEMENTS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Elements:
     """What an operand takes its elements from; one element where all are equal."""
 
     elements: np.ndarray
     is_part: bool
 
 
-class KnownEverywhere:
+class FoldUniform:
     """Compute when compiling what does not depend on how much of a constant a run uses."""
 
-    name = "known_everywhere"
+    name = "fold_uniform"
     pattern = "GreaterOrEqual(Slice(k), c), or any other pointwise operator on parts of constants"
 
     def check(self, node: Node, around: Surroundings) -> tuple[Node, ...] | str:
@@ -52,13 +52,13 @@ def _value(node: Node, around: Surroundings) -> np.ndarray | str:
     operator = operators()[node.op]
     if not isinstance(operator.lowering, Pointwise | Cast) or len(list(node.results())) != 1:
         return "not a pointwise operator of one result"
-    operands = [None if operand is None else _known(operand, around) for operand in node.inputs]
-    if any(operand is not None and known is None for operand, known in zip(node.inputs, operands, strict=True)):
+    operands = [None if operand is None else _elements(operand, around) for operand in node.inputs]
+    if any(operand is not None and found is None for operand, found in zip(node.inputs, operands, strict=True)):
         return "an operand is no constant, and no movement of one"
-    known = [operand for operand in operands if operand is not None]
-    if not any(operand.is_part for operand in known):
+    found = [operand for operand in operands if operand is not None]
+    if not any(operand.is_part for operand in found):
         return "nothing depends on the run"
-    if sum(operand.elements.size > 1 for operand in known) > 1:
+    if sum(operand.elements.size > 1 for operand in found) > 1:
         return "two operands have elements that differ"
     arrays = [None if operand is None else operand.elements for operand in operands]
     (result,) = evaluate_operator(operator, node.attrs, arrays, 1)
@@ -68,7 +68,7 @@ def _value(node: Node, around: Surroundings) -> np.ndarray | str:
     return flat[:1].reshape(())
 
 
-def _known(operand: Value, around: Surroundings) -> _Known | None:
+def _elements(operand: Value, around: Surroundings) -> _Elements | None:
     source = operand
     while source.constant is None and (producer := around.producers.get(source)) is not None and is_transparent(producer):
         source, _ = step_through(producer, source)
@@ -76,7 +76,7 @@ def _known(operand: Value, around: Surroundings) -> _Known | None:
     if elements is None or elements.dtype == object or not 1 <= elements.size <= MOST_ELEMENTS:
         return None
     flat = elements.reshape(-1)
-    return _Known(flat[:1].reshape(()) if _are_equal(flat) else flat, operand.constant is None)
+    return _Elements(flat[:1].reshape(()) if _are_equal(flat) else flat, operand.constant is None)
 
 
 def _are_equal(flat: np.ndarray) -> bool:
@@ -85,4 +85,4 @@ def _are_equal(flat: np.ndarray) -> bool:
     return bool((each == each[0]).all())
 
 
-RULE = KnownEverywhere()
+RULE = FoldUniform()

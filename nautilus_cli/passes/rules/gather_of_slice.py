@@ -29,10 +29,10 @@ class _Part:
     expand: Node | None
 
 
-class LookUpOfPart:
+class GatherOfSlice:
     """Look up constant indices when compiling, though a run uses a part of them."""
 
-    name = "look_up_of_part"
+    name = "gather_of_slice"
     pattern = "Gather(c, Slice(k)) or GatherElements(c, Slice(k))"
 
     def check(self, node: Node, around: Surroundings) -> tuple[Node, ...] | str:
@@ -106,4 +106,4 @@ def _row_bytes(node: Node, table: np.ndarray) -> int:
     return int(table.nbytes) // rows
 
 
-RULE = LookUpOfPart()
+RULE = GatherOfSlice()

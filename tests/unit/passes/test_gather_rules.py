@@ -74,7 +74,7 @@ def test_look_ups_that_stay(indices: list[object], table: tuple[int, int], op: s
     some = part(s, array, 0, rows if op == "GatherElements" else TOKENS)
     graph = s.graph([("y", s.node(op, (s.constant(np.zeros(table, np.float32)), some), axis=1 if op == "GatherElements" else 0))])
     assert apply_rules(graph) is graph
-    assert why in reasons(graph, "look_up_of_part")
+    assert why in reasons(graph, "gather_of_slice")
 
 
 def pairs(s: Sketch) -> Value:
@@ -127,7 +127,7 @@ def test_look_ups_in_another_order_stay(step: int, start: int, along: tuple[int,
     graph = s.graph([("y", s.node("GatherND", (x, s.node("Concat", columns, axis=-1))))])
     assert ("GatherND" not in ops(apply_rules(graph))) is is_view
     told = "the indices do not count along a dimension of the result each"
-    assert (told in reasons(graph, "look_up_in_order")) is not is_view
+    assert (told in reasons(graph, "gather_to_view")) is not is_view
 
 
 def test_a_look_up_of_some_elements_stays() -> None:
@@ -137,4 +137,4 @@ def test_a_look_up_of_some_elements_stays() -> None:
     graph = s.graph([("y", s.node("GatherND", (x, places)))])
     s.input("z", TensorType(F32, (TOKENS,)))
     assert "GatherND" in ops(apply_rules(graph))
-    assert "the indices do not go through all of a dimension" in reasons(graph, "look_up_in_order")
+    assert "the indices do not go through all of a dimension" in reasons(graph, "gather_to_view")

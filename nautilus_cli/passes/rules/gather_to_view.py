@@ -18,10 +18,10 @@ _STEPS = 8
 """Most nodes that are looked through to find what an index is."""
 
 
-class LookUpInOrder:
+class GatherToView:
     """Take a look-up of all elements in order for the view that it is."""
 
-    name = "look_up_in_order"
+    name = "gather_to_view"
     pattern = "GatherND(x, indices)"
 
     def check(self, node: Node, around: Surroundings) -> tuple[Node, ...] | str:
@@ -118,4 +118,4 @@ def _carried(node: Node, axis: int) -> int | None:
     return axis_there if same(operand.type.static[axis], result.type.static[axis_there]) else None
 
 
-RULE = LookUpInOrder()
+RULE = GatherToView()

@@ -61,6 +61,6 @@ def test_data_is_not_known() -> None:
 
 
 def _reasons(graph: Graph) -> set[str]:
-    (rule,) = (rule for rule in all_rules() if rule.name == "known_everywhere")
+    (rule,) = (rule for rule in all_rules() if rule.name == "fold_uniform")
     found = (rule.check(node, surroundings(graph)) for node in graph.nodes)
     return {why for why in found if isinstance(why, str)}
