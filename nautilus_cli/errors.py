@@ -24,7 +24,12 @@ class NautilusError(Exception):
         super().__init__(message)
         self.message = message
         self.where = where
-        self.hint = hint
+        self._hint = hint
+
+    @property
+    def hint(self) -> str | None:
+        """What would be right, or what to run next."""
+        return self._hint
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

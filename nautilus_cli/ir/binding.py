@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 def bind(value: T, sizes: Mapping[str, int]) -> T:
     """Return VALUE, a tree of frozen dataclasses and tuples, with dimensions replaced by SIZES; what holds none is the same object."""
-    return settled(value, lambda size: substitute(size, sizes))
+    return map_expressions(value, lambda size: substitute(size, sizes))
 
 
-def settled(value: T, settle: Callable[[int], int]) -> T:
-    """Return VALUE, a tree of frozen dataclasses and tuples, with each symbolic integer replaced by what SETTLE gives for it."""
+def map_expressions(value: T, change: Callable[[int], int]) -> T:
+    """Return VALUE, a tree of frozen dataclasses and tuples, with each symbolic integer replaced by what CHANGE gives for it."""
     if isinstance(value, Symbolic):
-        return settle(value)  # type: ignore[return-value]
+        return change(value)  # type: ignore[return-value]
     if isinstance(value, tuple):
-        items = tuple(settled(item, settle) for item in value)
+        items = tuple(map_expressions(item, change) for item in value)
         changed = any(new is not old for new, old in zip(items, value, strict=True))
         return items if changed else value  # type: ignore[return-value]
     if is_dataclass(value) and not isinstance(value, type):
         old_fields = {field.name: getattr(value, field.name) for field in fields(value)}
-        new_fields = {name: settled(old, settle) for name, old in old_fields.items()}
+        new_fields = {name: map_expressions(old, change) for name, old in old_fields.items()}
         changes = {name: new for name, new in new_fields.items() if new is not old_fields[name]}
         return replace(value, **changes) if changes else value
     return value

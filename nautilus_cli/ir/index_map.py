@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from nautilus_cli.ir.binding import bind, settled
+from nautilus_cli.ir.binding import bind, map_expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import is_symbolic, same, upper
 from nautilus_cli.ir.functions import maximum, minimum
@@ -193,8 +193,8 @@ def agree(first: IndexMap, second: IndexMap) -> bool:
     sizes = {s.name: symbol(s.name, s.divisor, s.high, s.divisor) for s in empty}
     first, second = bind(first, sizes), bind(second, sizes)
     positive = factors(prod(first.extents))
-    return simplify(settled(first, lambda size: at_least_one(size, positive))) == simplify(
-        settled(second, lambda size: at_least_one(size, positive))
+    return simplify(map_expressions(first, lambda size: at_least_one(size, positive))) == simplify(
+        map_expressions(second, lambda size: at_least_one(size, positive))
     )
 
 

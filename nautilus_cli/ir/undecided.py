@@ -37,10 +37,6 @@ class UndecidedError(ModelError):
         """What would be right, worked out only where it is shown: most of these errors are answered by who asked."""
         return f"A range in which it holds, or fails, throughout is right{self._parts()}."
 
-    @hint.setter
-    def hint(self, text: str | None) -> None:
-        """Take none."""
-
     def _parts(self) -> str:
         """Return for which sizes the comparison holds, and for which it fails, where one dimension decides that."""
         deciding = symbols(self.left) | symbols(self.right)
@@ -53,8 +49,8 @@ class UndecidedError(ModelError):
         parts = [(holds, list(group)) for holds, group in groupby(sizes, key=lambda size: self._holds(dim.name, size))]
         if len(parts) > _MOST_PARTS or any(holds is None for holds, _ in parts):
             return ""
-        told = (f"{'holds' if holds else 'fails'} for {dim.name} = {_told(group)}" for holds, group in parts)
-        return f": it {', it '.join(told)}"
+        parts_text = (f"{'holds' if holds else 'fails'} for {dim.name} = {_range_text(group)}" for holds, group in parts)
+        return f": it {', it '.join(parts_text)}"
 
     def _holds(self, name: str, size: int) -> bool | None:
         """Whether the comparison holds for a size, None where that is still open."""
@@ -64,7 +60,7 @@ class UndecidedError(ModelError):
         return {"equals": difference == 0, "is at most": difference <= 0, "is less than": difference < 0}[self.relation]
 
 
-def _told(sizes: list[int]) -> str:
+def _range_text(sizes: list[int]) -> str:
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]}..{sizes[-1]}"
 
 

@@ -9,7 +9,7 @@ from math import isqrt, lcm
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import bind, expressions, settled
+from nautilus_cli.ir.binding import bind, expressions, map_expressions
 from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, upper
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.undecided import UndecidedError
@@ -102,13 +102,13 @@ class RangedChoice:
         for number in range(max((len(self._points.get(d.name, ())) for d in dims), default=0)):
             near = {d: (*self._points.get(d.name, ()), d.high)[min(number, len(self._points.get(d.name, ())))] for d in dims}
             sizes = {d.name: representative(replace(d, high=max(d.low, near[d] // d.divisor * d.divisor))) for d in dims}
-            yield self._choose(family, _settled(problem, sizes), target)
-        largest = _settled(problem, {d.name: representative(d) for d in dims})
+            yield self._choose(family, _with_numbers(problem, sizes), target)
+        largest = _with_numbers(problem, {d.name: representative(d) for d in dims})
         yield self._choose(family, largest, target)
-        yield self._choose(family, _settled(problem, {d.name: d.high for d in dims}), target)
-        yield self._choose(family, _settled(problem, {d.name: d.low for d in dims}), target)
+        yield self._choose(family, _with_numbers(problem, {d.name: d.high for d in dims}), target)
+        yield self._choose(family, _with_numbers(problem, {d.name: d.low for d in dims}), target)
         for some in islice(product(*(_several(d) for d in dims)), _MOST_COMBINED):  # n + 1 is even where n is a prime
-            yield self._choose(family, _settled(problem, {d.name: size for d, size in zip(dims, some, strict=True)}), target)
+            yield self._choose(family, _with_numbers(problem, {d.name: size for d, size in zip(dims, some, strict=True)}), target)
         yield from islice(family.schedules(largest, target), _MOST_TRIED)
 
 
@@ -118,12 +118,14 @@ def _several(dim: Symbol) -> tuple[int, ...]:
     return tuple(dict.fromkeys(size for size in found if size >= dim.low))
 
 
-def _settled(problem: Any, sizes: Mapping[str, int]) -> Any:
+def _with_numbers(problem: Any, sizes: Mapping[str, int]) -> Any:
     """Return a problem of numbers: sizes of dimensions, and a number between its bounds for what follows from the values of inputs.
 
     Several of those at their greatest could leave nothing of what lies between them.
     """
-    return settled(bind(problem, sizes), lambda size: representative(Symbol("", min(max(1, lower(size)), upper(size)), upper(size))))
+    return map_expressions(
+        bind(problem, sizes), lambda size: representative(Symbol("", min(max(1, lower(size)), upper(size)), upper(size)))
+    )
 
 
 def is_legal(family: Family, problem: Any, schedule: Any, target: Target) -> bool:
