@@ -7,9 +7,9 @@ Usage:
     python -m tests.bench.dynamic table OUT.json             the rows of a run as Markdown
 
 Without names, `build` makes the open library and those of all SHAPES, a process each. `run` gives the open library random shapes, one
-after the other, and takes the first run (with what the host works out for the shape), the second, which makes a graph, and later ones, and
-the memory that is taken; then, for each sampled shape, the time of both libraries, in turns, and how far their results are apart. What
-ends early has told what it knows. On the emulated target times are left out, since they would not be speeds.
+after the other, a sequence for each seed, and takes the first run (with what the host works out for the shape), the second, which makes a
+graph, and later ones, and the memory that is taken; then, for each sampled shape, the time of both libraries, in turns, and how far their
+results are apart. What ends early has told what it knows. On the emulated target times are left out, since they would not be speeds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nautilus_cli import load
 from tests.bench.dynamic import table
 from tests.bench.dynamic.comparison import compared
 from tests.bench.dynamic.kernel_times import profiled
-from tests.bench.dynamic.sequence import in_sequence
+from tests.bench.dynamic.sequence import SEEDS, in_sequence
 from tests.bench.dynamic.subject import DIMS, OPEN, SHAPES, Subject, dims_of, shape_of
 
 
@@ -40,7 +40,7 @@ def build(subject: Subject, names: list[str], jobs: int) -> int:
     return 0
 
 
-def run(subject: Subject, shapes: list[str], count: int, out: Path) -> int:
+def run(subject: Subject, shapes: list[str], count: int, seeds: list[int], out: Path) -> int:
     """Measure what was built."""
     found: dict[str, Any] = {"model": subject.name, "dims": list(subject.dims), "open": subject.built(OPEN), "rows": []}
 
@@ -51,9 +51,10 @@ def run(subject: Subject, shapes: list[str], count: int, out: Path) -> int:
     with ExitStack() as stack:
         library = stack.enter_context(load(subject.library(OPEN)))
         found["target"] = library.info.target
-        if count:
-            found["sequence"] = in_sequence(dims_of(subject.dims), library, count)
-            tell({name: value for name, value in found["sequence"].items() if name not in {"rows", "taken_bytes", "resident_bytes"}})
+        found["sequences"] = []
+        for seed in seeds if count else []:
+            found["sequences"].append(in_sequence(dims_of(subject.dims), library, count, seed))
+            tell({name: value for name, value in found["sequences"][-1].items() if name not in {"rows", "taken_bytes", "resident_bytes"}})
         for name in shapes:
             with load(subject.library(name)) as fixed:
                 found["rows"].append(
@@ -93,6 +94,7 @@ def main(arguments: list[str]) -> int:
         measuring.add_argument("out", type=Path)
         measuring.add_argument("--shapes", nargs="*", default=SHAPES)
         measuring.add_argument("--random", type=int, default=100)
+        measuring.add_argument("--seeds", type=int, nargs="*", default=SEEDS)
     commands.add_parser("table").add_argument("out", type=Path)
     options = parser.parse_args(arguments)
     match options.command:
@@ -102,7 +104,7 @@ def main(arguments: list[str]) -> int:
             subject.save()
             return build(subject, options.names or [OPEN, *SHAPES], options.jobs)
         case "run":
-            return run(Subject.load(options.folder), options.shapes, options.random, options.out)
+            return run(Subject.load(options.folder), options.shapes, options.random, options.seeds, options.out)
         case "profile":
             return profile(Subject.load(options.folder), options.shapes, options.out)
         case _:

@@ -19,8 +19,16 @@ from nautilus_cli.runtime.library import Library
 
 STEADY_RUNS = 7
 
-COLUMNS = ("batch", "tokens", "reshape", "first_launched", "first", "second", "steady_launched", "steady")
-"""Of a row: sizes, and microseconds; what a run takes includes the host's waiting for it."""
+COLUMNS = ("batch", "tokens", "reshape", "first_launched", "first", "second", "steady_launched", "steady", "device")
+"""Of a row: sizes, and microseconds; what a run takes includes the host's waiting for it, but what the device does alone, back to back."""
+
+SEEDS = (5, 6)
+"""Of the random shapes: a sequence each, in contexts of their own."""
+
+WORST = 5
+"""So many shapes are told whose first run takes longest against later ones."""
+
+TIMED_RUNS = 3
 
 BUCKETS_FILLED = 10
 """After so many shapes a context has all graphs that it keeps."""
@@ -54,15 +62,15 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def random_shapes(dims: Mapping[str, DimRange], count: int) -> Iterator[tuple[int, int]]:
+def random_shapes(dims: Mapping[str, DimRange], count: int, seed: int) -> Iterator[tuple[int, int]]:
     """Yield shapes, small ones as often as large ones."""
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(seed)
     for _ in range(count):
         sizes = [round(float(np.exp(random.uniform(np.log(dim.low), np.log(dim.high))))) for dim in dims.values()]
         yield sizes[0], sizes[1]
 
 
-def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> dict[str, Any]:
+def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int, seed: int) -> dict[str, Any]:
     """Return how a context does that gets one random shape after the other, after the largest one."""
     device = None if library.is_emulated else Device()
     stream = 0 if device is None else device.stream
@@ -71,7 +79,8 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
     highs = [dim.high for dim in dims.values()]
     largest = highs[0], highs[1]
     with ExitStack() as stack:
-        context = stack.enter_context(library.model.borrow_context())
+        context = library.model.create_context()
+        stack.callback(context.destroy)
         places = []
         for tensor in (*library.inputs, *library.outputs):  # room for any shape; token 0 is in every vocabulary, and no mask hides all
             places.append(library.model.allocate(tensor.bytes))
@@ -101,24 +110,28 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int) -> d
         note_memory()
         for shape in (largest, None, None):
             run_us(shape)
-        for shape in random_shapes(dims, count):
+        for shape in random_shapes(dims, count, seed):
             note_memory()
             (reshape, launched, first), (_, _, second) = run_us(shape), run_us(None)
             steady = [run_us(None) for _ in range(STEADY_RUNS)]
             rows.append([reshape, launched, first, second, median(one[1] for one in steady), median(one[2] for one in steady)])
+            rows[-1].append(0.0 if device is None else median(context.time_us(samples=TIMED_RUNS, runs=TIMED_RUNS, warmup=1)))
             print(*shape, *(round(us, 1) for us in rows[-1]), file=sys.stderr, flush=True)
             rows[-1] = [*shape, *(round(us, 1) for us in rows[-1])]
         note_memory()
-    found: dict[str, Any] = {"shapes": len(rows)}
+    found: dict[str, Any] = {"shapes": len(rows), "seed": seed}
     if device is None:
         return found
     of = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
     firsts = [first / steady for first, steady in zip(of["first"], of["steady"], strict=True)]
     seconds = [second - steady for second, steady in zip(of["second"], of["steady"], strict=True)]
+    slowest = sorted(zip(firsts, rows, strict=True), reverse=True)[:WORST]
     return found | {
         "worst_first": max(firsts),
+        "worst": [[round(ratio, 2), *row] for ratio, row in slowest],
         "median_first": median(firsts),
         "median_reshape_us": median(of["reshape"]),
+        "median_launched_us": median(all_ - sizes for all_, sizes in zip(of["first_launched"], of["reshape"], strict=True)),
         "median_graph_us": median(seconds),
         "worst_graph_us": max(seconds),
         "grown_bytes": taken[-1] - taken[1 + BUCKETS_FILLED] if count > BUCKETS_FILLED else 0,

@@ -14,12 +14,11 @@ def of(found: Mapping[str, Any]) -> str:
         lines.append(f"| {batch}×{tokens} | {_us(row['static_us'])} | {_us(row['dynamic_us'])} | {row['ratio']:.2f} |")
     open_, counts = found["open"], sorted({row["static"]["launches"] for row in found["rows"]})
     lines += ["", f"The open library launches {open_['launches']} kernels where a static one launches {' or '.join(map(str, counts))}."]
-    if "sequence" in found:
-        sequence = found["sequence"]
+    for sequence in found["sequences"]:
         lines.append(
-            f"{sequence['shapes']} random shapes in sequence: the first call took at most {sequence['worst_first']:.2f} times the "
-            f"steady state (median {sequence['median_first']:.2f}); the second, which makes the graph, "
-            f"{sequence['median_graph_us']:.0f} µs longer than later ones (median; at most {sequence['worst_graph_us']:.0f}). "
+            f"{sequence['shapes']} random shapes in sequence (seed {sequence['seed']}): the first call took at most "
+            f"{sequence['worst_first']:.2f} times the steady state (median {sequence['median_first']:.2f}); the second, which makes the "
+            f"graph, {sequence['median_graph_us']:.0f} µs longer than later ones (median; at most {sequence['worst_graph_us']:.0f}). "
             f"After the first ten shapes, device memory grew by {sequence['grown_bytes']} bytes."
         )
     return "\n".join(lines)
