@@ -289,18 +289,18 @@ def _power_divisor(number: int, most: int) -> int:
 @lru_cache(maxsize=4096)
 def choose(problem: MmaProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    candidates = list(_candidates(problem, target))
+    found = list(candidates(problem, target))
     if target.is_emulated:
-        ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
+        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
     else:
-        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
+        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     step = STEP_BYTES // problem.element_bytes
     columns = max(MMA_M, problem.part_columns)
     small = Schedule(tile_m=16, tile_n=columns, tile_k=step, warp_m=16, warp_n=columns, stages=2)  # legal everywhere
     return next(s for s in (*ranked, with_vectors(problem, small)) if not violations(problem, s, target))
 
 
-def _candidates(problem: MmaProduct, target: Target) -> Iterator[Schedule]:
+def candidates(problem: MmaProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate: up to eight warps, of which none is alone in a large block."""
     shape, step = problem.shape, STEP_BYTES // problem.element_bytes
     m_limit, n_limit = 2 * max(MMA_M, shape.m), 2 * max(MMA_M, shape.n)

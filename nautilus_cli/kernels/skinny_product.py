@@ -333,16 +333,16 @@ def _schedule(
 @lru_cache(maxsize=4096)
 def choose(problem: SkinnyProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    candidates = list(_candidates(problem, target))
+    found = list(candidates(problem, target))
     if target.is_emulated:
-        ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
+        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
     else:
-        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
+        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     small = _schedule(problem, False, 2 if problem.shape.is_paired else 1, WARP_THREADS, 1, 1, 1, 1)  # legal everywhere
     return next((s for s in ranked if not violations(problem, s, target)), small)
 
 
-def _candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:
+def candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate: two to eight warps, sixteen on tensor cores, none idle along a short depth."""
     vector_b = _power_divisor(problem.shape.b_run, _TRANSACTION_BYTES // problem.shape.b_bytes)
     fewest, most = (1, 4) if target.is_emulated else (2, 16)

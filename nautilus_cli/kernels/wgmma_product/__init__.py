@@ -4,7 +4,7 @@
 `search_space` all schedules, `estimate` the analytic model and `choice` the ranking.
 """
 
-from nautilus_cli.kernels.wgmma_product.choice import choose
+from nautilus_cli.kernels.wgmma_product.choice import candidates, choose
 from nautilus_cli.kernels.wgmma_product.completion import completed, for_all_sizes
 from nautilus_cli.kernels.wgmma_product.estimate import emulated_ns, gpu_us
 from nautilus_cli.kernels.wgmma_product.legality import violations
@@ -18,6 +18,7 @@ __all__ = [
     "Loaded",
     "Schedule",
     "WgmmaProduct",
+    "candidates",
     "choose",
     "completed",
     "consumer_registers",

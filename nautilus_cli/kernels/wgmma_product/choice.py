@@ -31,16 +31,16 @@ _WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these sh
 @lru_cache(maxsize=4096)
 def choose(problem: WgmmaProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    candidates = list(_candidates(problem, target))
+    found = list(candidates(problem, target))
     if target.is_emulated:
-        ranked = sorted(candidates, key=lambda s: emulated_ns(problem, s))
+        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
     else:
-        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target))
+        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     small = completed(problem, Schedule(tile_m=64, tile_n=64, consumers=1), target)  # legal wherever one is
     return next((s for s in ranked if not violations(problem, s, target)), small)
 
 
-def _candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
+def candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate, legal or not."""
     for schedule in (*_tilings(problem), *(() if target.is_emulated else _swapped(problem))):
         for shared in _shared(problem, schedule, target):

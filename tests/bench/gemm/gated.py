@@ -117,7 +117,7 @@ def wanted() -> Iterator[tuple[tuple[int, int, int], str, int, KernelRequest]]:
                 kind: Any = family(name)
                 if not serves(kind, problem, part.functors):
                     continue
-                legal = (s for s in kind.rules._candidates(problem.product, sm_90a) if not kind.violations(problem, s, sm_90a))
+                legal = (s for s in kind.rules.candidates(problem.product, sm_90a) if not kind.violations(problem, s, sm_90a))
                 ranked += [(kind.estimated_us(problem, s, sm_90a), name, problem, s) for s in legal]
             seen = {_tiling(found[0][0], found[0][2])}
             for _, name, problem, schedule in sorted(ranked, key=lambda item: item[0]):

@@ -160,7 +160,7 @@ def chosen() -> Wanted:
         found: list[tuple[float, str, Any]] = []
         for kind, module in _MODULES.items():
             problem = request(p, kind, sm_90a).problem
-            for schedule in module._candidates(problem.product, sm_90a):
+            for schedule in module.candidates(problem.product, sm_90a):
                 if not family(kind).violations(problem, schedule, sm_90a):
                     found.append((module.gpu_us(problem.product, schedule, sm_90a), kind, schedule))
         found.sort(key=lambda item: item[0])
@@ -260,6 +260,11 @@ def final() -> Wanted:
                 yield wgmma(p, f"{epilogue} {_label(fields)}", **fields)
 
 
+def fp32_modes() -> Wanted:
+    """The rows of `final` in fp32 on tensor cores."""
+    return (found for found in final() if "tf32" in found[0].dtype)
+
+
 def open_sizes() -> Wanted:
     """The table of products with known and with open dimensions: by one schedule, and as compilations choose; the nearest to 5 % first."""
     wanted: list[tuple[Product, str, str, Any]] = []
@@ -357,7 +362,7 @@ def _spread(product: Product, count: int) -> Wanted:
         if kind == "gemm_mma" and product.m > 512:
             continue
         problem = request(product, kind, sm_90a).problem
-        for schedule in module._candidates(problem.product, sm_90a):
+        for schedule in module.candidates(problem.product, sm_90a):
             if not family(kind).violations(problem, schedule, sm_90a):
                 found.append((module.gpu_us(problem.product, schedule, sm_90a), kind, schedule))
     found.sort(key=lambda item: item[0])
@@ -433,7 +438,7 @@ def _best(kind: str, product: Product, count: int) -> Wanted:
     found = request(product, kind, sm_90a)
     module: Any = wgmma_product if kind == "gemm_wgmma" else mma_product
     problem = found.problem.product
-    ranked = sorted(module._candidates(problem, sm_90a), key=lambda s: module.gpu_us(problem, s, sm_90a))
+    ranked = sorted(module.candidates(problem, sm_90a), key=lambda s: module.gpu_us(problem, s, sm_90a))
     legal = (s for s in ranked if not family(kind).violations(found.problem, s, sm_90a))
     seen: set[tuple[int, ...]] = set()
     for schedule in legal:
@@ -455,6 +460,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "ffma_untuned": simt.untuned,
     "final": final,
     "first": first,
+    "fp32_modes": fp32_modes,
     "fit": fit,
     "ladder": ladder,
     "large": large,

@@ -108,7 +108,7 @@ def products(shape: tuple[int, int, int], part: int) -> Iterator[KernelRequest]:
         (gemm_wgmma.FAMILY, gemm_wgmma.Problem(**extents, b_is_constant=True)),
     ):
         found: Any = kind
-        legal = (s for s in found.rules._candidates(problem.product, sm_90a) if not found.violations(problem, s, sm_90a))
+        legal = (s for s in found.rules.candidates(problem.product, sm_90a) if not found.violations(problem, s, sm_90a))
         ranked += [(found.estimated_us(problem, s, sm_90a), found.name, problem, s) for s in legal]
     seen = set()
     for _, name, problem, schedule in sorted(ranked, key=lambda item: item[0]):
