@@ -413,6 +413,13 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
   return status;
 }
 
+/* Lets addresses that iterations move point to the same bytes of another workspace: loops around a read go on there. */
+static void move_slots(nautilus_context *context, cu_pointer workspace) {
+  for (uint32_t i = 0; i < context->model->place.variant->slot_count; i++)
+    if (context->slots[i] - context->workspace < context->workspace_bytes)
+      context->slots[i] += workspace - context->workspace;
+}
+
 /* Gets a larger workspace that holds what the one before did. */
 static nautilus_status move_workspace(nautilus_context *context, size_t used, cu_stream stream) {
   const struct driver *driver = &context->model->place.driver;
@@ -430,6 +437,7 @@ static nautilus_status move_workspace(nautilus_context *context, size_t used, cu
   if (freed != 0)
     driver->api.cuMemFree(freed);
   TRY(status);
+  move_slots(context, workspace);
   context->workspace = workspace;
   context->workspace_bytes = needed;
   return NAUTILUS_OK;
@@ -439,10 +447,14 @@ nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t v
   size_t used = context->shapes.arena_bytes;
   if (context->shapes.symbols[symbol] == value)
     return NAUTILUS_OK;
-  TRY(shapes_give(context->model, symbol, value, &context->shapes));
-  if (context->shapes.arena_bytes > context->workspace_bytes)
-    TRY(move_workspace(context, used < context->workspace_bytes ? used : context->workspace_bytes, stream));
-  return fill_arguments(context);
+  nautilus_status status = shapes_give(context->model, symbol, value, &context->shapes);
+  if (status == NAUTILUS_OK && context->shapes.arena_bytes > context->workspace_bytes)
+    status = move_workspace(context, used < context->workspace_bytes ? used : context->workspace_bytes, stream);
+  if (status == NAUTILUS_OK)
+    status = fill_arguments(context);
+  if (status != NAUTILUS_OK)
+    context->shapes.symbols[symbol] = -1; /* the next run is to take it anew, even if it is the same */
+  return status;
 }
 
 /* Keeps the shapes of the inputs until a run reads the values. */
