@@ -10,31 +10,24 @@ stores silu(A B1) and the second reads it where its sums are finished; each pair
 
 from __future__ import annotations
 
-import json
-import pickle
-import random
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from nautilus_cli.codegen import render
 from nautilus_cli.errors import ToolchainError
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.index_map import identity
 from nautilus_cli.ir.types import F16, F32
-from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm import Problem
-from nautilus_cli.kernels.registry import family, tensor_maps
+from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.choice import chosen, serves
 from nautilus_cli.lowering.gemm import alternative_products
 from nautilus_cli.lowering.lowered import Lowered
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.targets.registry import target
-from nautilus_cli.toolchain.cache import Cache
-from nautilus_cli.toolchain.nvrtc import compile_kernel
+from tests.bench.gemm.parts import Part, Shape, command, compiled, ranked
 from tests.emulated.building import Steps
 
 SHAPES = ((512, 2816, 1024), (4096, 8192, 2048), (1, 8192, 2048), (16, 8192, 2048), (128, 8192, 2048), (512, 8192, 2048))
@@ -46,36 +39,11 @@ GRAPH_US = 1000
 TURNS = 9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    """A kernel of a unit.
-
-    Attributes:
-        shape: m, n and k of the unit.
-        role: `pair`, `first` or `second`.
-        is_chosen: whether a compilation would take it.
-        label: for rows of results.
-        schedule: of the kernel.
-        symbol: name in the cubin.
-        cubin: the code; pointers are A, B, C, and for `second` what `first` stored.
-        geometry: how it is launched.
-        maps: tensor maps ahead of the pointers.
-        scalars: integers behind the pointers.
-    """
-
-    shape: tuple[int, int, int]
-    role: str
-    is_chosen: bool
-    label: str
-    schedule: Any
-    symbol: str
-    cubin: bytes
-    geometry: Geometry
-    maps: tuple[TensorMap, ...]
-    scalars: tuple[int, ...] = ()
+WORST_ERROR = 4e-3
+"""Greatest norm of the error over that of the result."""
 
 
-def lowered(shape: tuple[int, int, int], role: str) -> Lowered:
+def lowered(shape: Shape, role: str) -> Lowered:
     """Return a part of a unit as a group of a graph would be lowered."""
     m, n, k = shape
     columns = 2 * n if role == "pair" else n
@@ -104,95 +72,35 @@ def lowered(shape: tuple[int, int, int], role: str) -> Lowered:
     return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=others)
 
 
-def wanted() -> Iterator[tuple[tuple[int, int, int], str, int, KernelRequest]]:
-    """Yield what to compile: shape, role, its number among those of the role, of which 0 is what a compilation chooses, and the kernel."""
+def built() -> Iterator[Part]:
+    """Yield the kernels; pointers are A, B, C, and for `second` what `first` stored."""
     sm_90a = target("sm_90a")
     for shape in SHAPES:
         for role in ("pair", "first", "second"):
             part = lowered(shape, role)
             best = chosen(part, sm_90a, lambda kind, problem, on: kind.choose(problem, on))
-            found = [(best.family.name, best.problem, best.schedule)]
-            ranked: list[tuple[float, str, Any, Any]] = []
-            for name, problem in part.alternatives:
-                kind: Any = family(name)
-                if not serves(kind, problem, part.functors):
-                    continue
-                legal = (s for s in kind.rules.candidates(problem.product, sm_90a) if not kind.violations(problem, s, sm_90a))
-                ranked += [(kind.estimated_us(problem, s, sm_90a), name, problem, s) for s in legal]
-            seen = {_tiling(found[0][0], found[0][2])}
-            for _, name, problem, schedule in sorted(ranked, key=lambda item: item[0]):
-                if _tiling(name, schedule) not in seen and len(seen) <= BUILT:
-                    seen.add(_tiling(name, schedule))
-                    found.append((name, problem, schedule))
+            problems = [(name, p) for name, p in part.alternatives if serves(family(name), p, part.functors)]
+            found = ranked(problems, _tiling, count=BUILT, first=[(best.family.name, best.problem, best.schedule)])
             for number, (name, problem, schedule) in enumerate(found):
                 pointers = 4 if role == "second" else 3
-                functors = part.functors
-                yield (
-                    shape,
-                    role,
-                    number,
-                    KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=pointers),
-                )
+                request = KernelRequest(family=name, problem=problem, schedule=schedule, functors=part.functors, pointers=pointers)
+                try:
+                    yield compiled(shape, role, request, number=number, is_chosen=number == 0)
+                except ToolchainError as error:
+                    print(f"{shape} {role}: {error}")
 
 
-def _tiling(name: str, schedule: Any) -> tuple[Any, ...]:
+def _tiling(schedule: Any) -> tuple[Any, ...]:
     """Return what tells schedules that are worth a look apart."""
-    return name, schedule.tile_m, schedule.tile_n, schedule.threads, getattr(schedule, "ping_pong", 0), getattr(schedule, "cluster_k", 1)
+    s = schedule
+    return s.tile_m, s.tile_n, s.threads, getattr(s, "ping_pong", 0), getattr(s, "cluster_k", 1)
 
 
-def build(path: Path) -> int:
-    """Compile the kernels."""
-    sm_90a, store = target("sm_90a"), Cache.default()
-
-    def one(item: tuple[tuple[int, int, int], str, int, KernelRequest]) -> Kernel | None:
-        shape, role, number, request = item
-        text = render(request)
-        try:
-            cubin = compile_kernel(text.text, text.symbol, sm_90a, store)
-        except ToolchainError as error:
-            print(f"{shape} {role}: {error}")
-            return None
-        used = cubin.resources[text.symbol]
-        if used.spill_store_bytes:
-            print(f"{shape} {role} {request.schedule}: spills {used.spill_store_bytes} bytes")
-        s = request.schedule
-        return Kernel(
-            shape=shape,
-            role=role,
-            is_chosen=number == 0,
-            label=f"{request.family} {number}: {s.tile_m}x{s.tile_n} of {s.threads}",
-            schedule=s,
-            symbol=text.symbol,
-            cubin=cubin.image,
-            geometry=family(request.family).geometry(request.problem, s),
-            maps=tensor_maps(request),
-        )
-
-    kernels = [found for found in map(one, wanted()) if found is not None]
-    path.write_bytes(pickle.dumps(kernels))
-    print(f"{len(kernels)} kernels, {path.stat().st_size >> 10} KiB")
-    return 0
-
-
-def run(path: Path, out: Path) -> int:
-    """Measure them."""
-    from tests.bench.gemm.measure import Cuda
-
-    kernels: list[Kernel] = pickle.loads(path.read_bytes())
-    cuda = Cuda()
-    rows: list[dict[str, Any]] = []
-    for shape in dict.fromkeys(kernel.shape for kernel in kernels):
-        rows += measure(shape, [kernel for kernel in kernels if kernel.shape == shape], cuda)
-        out.write_text(json.dumps(rows, indent=1))
-        sys.stdout.flush()
-    return int(any(row["error"] > 4e-3 for row in rows))
-
-
-def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -> list[dict[str, Any]]:
+def measure(shape: Shape, kernels: Sequence[Part], cuda: Any) -> list[dict[str, Any]]:
     """Check and time the kernels of a unit, all with programmatic edges as in a compiled model."""
     import torch
 
-    from tests.bench.gemm.measure import captured, timed
+    from tests.bench.gemm.measure import captured, in_turns, timed
 
     m, n, k = shape
     generator = torch.Generator("cuda").manual_seed(1)
@@ -211,7 +119,7 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
         first, second = (a[checked].double() @ side[copy].double().t() for side in apart)
         return torch.nn.functional.silu(first) * second
 
-    def blocks(kernel: Kernel) -> Callable[[int], None]:
+    def blocks(kernel: Part) -> Callable[[int], None]:
         function = cuda.function(kernel)
         found = []
         for copy in range(copies):
@@ -235,7 +143,7 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
     for one in (kernel for kernel in kernels if kernel.role == "first"):
         for two in (kernel for kernel in kernels if kernel.role == "second"):
 
-            def both(number: int, one: Kernel = one, two: Kernel = two) -> None:
+            def both(number: int, one: Part = one, two: Part = two) -> None:
                 launched[id(one)](number)
                 launched[id(two)](number)
 
@@ -250,15 +158,11 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
         torch.cuda.synchronize()
         found = results[copies - 1][checked].double()
         error = float((found - truth(copies - 1)).norm() / truth(copies - 1).norm())
-        rows.append({"shape": shape, "label": label, "is_chosen": is_chosen, "error": error, "copies": copies})
-        graphs[label] = captured(call, launches)
-    times: dict[str, list[float]] = {label: [] for label in graphs}
-    labels = list(graphs)
-    shuffled = random.Random(0)
-    for _ in range(TURNS):
-        shuffled.shuffle(labels)
-        for label in labels:
-            times[label].append(timed(graphs[label]) / launches)
+        rows.append(
+            {"shape": shape, "label": label, "is_chosen": is_chosen, "error": error, "is_right": error < WORST_ERROR, "copies": copies}
+        )
+        graphs[label] = captured(call, launches), launches
+    times = in_turns(graphs, TURNS)
     for row in rows:
         row["us"] = statistics.median(times[row["label"]])
     print(f"-- {m}x{n}x{k}, {copies} copies, {launches} launches")
@@ -272,10 +176,4 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["build", file]:
-            sys.exit(build(Path(file)))
-        case ["run", file, results]:
-            sys.exit(run(Path(file), Path(results)))
-        case _:
-            sys.exit(__doc__)
+    sys.exit(command(sys.argv[1:], __doc__, built, measure))

@@ -10,7 +10,7 @@ import ctypes
 import random
 import statistics
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -199,6 +199,18 @@ def timed(graph: torch.cuda.CUDAGraph) -> float:
     return begin.elapsed_time(end) * 1e3
 
 
+def in_turns(graphs: Mapping[str, tuple[torch.cuda.CUDAGraph, int]], turns: int) -> dict[str, list[float]]:
+    """Return the microseconds a launch of every turn of some graphs, each with the number of its launches."""
+    times: dict[str, list[float]] = {label: [] for label in graphs}
+    labels, shuffled = list(graphs), random.Random(0)
+    for _ in range(turns):
+        shuffled.shuffle(labels)  # who follows one that heats the chip has lower clocks
+        for label in labels:
+            graph, launches = graphs[label]
+            times[label].append(timed(graph) / launches)
+    return times
+
+
 def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = TURNS) -> list[dict[str, Any]]:
     """Check and time the jobs of a product, with any epilogue, and torch.mm beside them."""
     torch.backends.cuda.matmul.allow_tf32 = product.dtype == "tf32"
@@ -251,13 +263,7 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
     estimate = timed(captured(reference, 4)) / 4
     launches = int(max(4, min(256, GRAPH_US / estimate)))
     graphs = {label: captured(run, launches) for label, run in contenders.items()}
-    times: dict[str, list[float]] = {label: [] for label in graphs}
-    labels = list(graphs)
-    shuffled = random.Random(0)
-    for _ in range(turns):
-        shuffled.shuffle(labels)  # who follows one that heats the chip has lower clocks
-        for label in labels:
-            times[label].append(timed(graphs[label]) / launches)
+    times = in_turns({label: (graph, launches) for label, graph in graphs.items()}, turns)
     median = {label: statistics.median(found) for label, found in times.items()}
     flops = 2.0 * product.m * product.n * product.k
     best = median["cublas"]

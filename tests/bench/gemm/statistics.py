@@ -10,33 +10,24 @@ result as one row kernel; and what would take its place: a row kernel that finis
 
 from __future__ import annotations
 
-import json
-import pickle
-import random
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from nautilus_cli.codegen import render
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.index_map import from_strides, identity
 from nautilus_cli.ir.types import F16, F32, TensorType
 from nautilus_cli.kernels import gemm_mma, gemm_wgmma
-from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
-from nautilus_cli.kernels.registry import family, tensor_maps
-from nautilus_cli.lowering.alone import Slot, slots
+from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.passes import pipeline
 from nautilus_cli.targets.registry import target
-from nautilus_cli.toolchain.cache import Cache
-from nautilus_cli.toolchain.nvrtc import compile_kernel
+from tests.bench.gemm.parts import Part, Shape, command, compiled, ranked
 from tests.emulated.building import Steps
 
 SHAPES = ((128, 768, 768), (128, 768, 3072), (197, 768, 3072), (1576, 768, 768), (6304, 768, 3072), (4096, 2048, 2048))
@@ -45,41 +36,21 @@ PART = 32
 BUILT = 4
 GRAPH_US = 800
 TURNS = 9
+CHAINS = {
+    "product, norm": ("product", "norm"),
+    "product, moments": ("product", "moments"),
+    "statistics, finish": ("statistics", "finish"),
+    "statistics, finish, normalise": ("statistics", "finish", "normalise"),
+}
+"""Kernels behind each other, the best of each."""
+
+Launch = Callable[[int], None]
+"""Launches something, told the number of the launch."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kernel:
-    """A kernel, compiled.
-
-    Attributes:
-        shape: m, n and k of the product.
-        role: what it is.
-        label: for rows of results.
-        symbol: name in the cubin.
-        cubin: the code.
-        geometry: how it is launched.
-        maps: tensor maps ahead of the pointers.
-        pointers: how many there are.
-        slots: what they point to.
-        scalars: integers behind the pointers.
-    """
-
-    shape: tuple[int, int, int]
-    role: str
-    label: str
-    symbol: str
-    cubin: bytes
-    geometry: Geometry
-    maps: tuple[TensorMap, ...]
-    pointers: int
-    slots: tuple[Slot, ...]
-    scalars: tuple[int, ...] = ()
-
-
-def products(shape: tuple[int, int, int], part: int) -> Iterator[KernelRequest]:
+def products(shape: Shape, part: int) -> Iterator[KernelRequest]:
     """Yield the best schedules of a product with a bias and a residual; with statistics of parts of its rows where PART is not 0."""
     m, n, k = shape
-    sm_90a = target("sm_90a")
     a, b = (Expression((Load(slot, F16, identity((1, rows, k))),), (0,)) for slot, rows in ((0, m), (1, n)))
     steps, where = Steps(), (1, m, n)
     biased = steps.apply("add", steps.parameter(0), steps.load(3, F16, from_strides(where, (0, 0, 1))))
@@ -102,23 +73,15 @@ def products(shape: tuple[int, int, int], part: int) -> Iterator[KernelRequest]:
         "multiply": F16,
         "part_columns": part,
     }
-    ranked: list[tuple[float, str, Any, Any]] = []
-    for kind, problem in (
-        (gemm_mma.FAMILY, gemm_mma.Problem(**extents, b_is_constant=True)),
-        (gemm_wgmma.FAMILY, gemm_wgmma.Problem(**extents, b_is_constant=True)),
-    ):
-        found: Any = kind
-        legal = (s for s in found.rules.candidates(problem.product, sm_90a) if not found.violations(problem, s, sm_90a))
-        ranked += [(found.estimated_us(problem, s, sm_90a), found.name, problem, s) for s in legal]
-    seen = set()
-    for _, name, problem, schedule in sorted(ranked, key=lambda item: item[0]):
-        tiling = (name, schedule.tile_m, schedule.tile_n, schedule.threads)
-        if tiling not in seen and len(seen) < BUILT:
-            seen.add(tiling)
-            yield KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=6 if part else 5)
+    problems: tuple[tuple[str, Any], ...] = (
+        ("gemm_mma", gemm_mma.Problem(**extents, b_is_constant=True)),
+        ("gemm_wgmma", gemm_wgmma.Problem(**extents, b_is_constant=True)),
+    )
+    for name, problem, schedule in ranked(problems, lambda s: (s.tile_m, s.tile_n, s.threads), count=BUILT):
+        yield KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=6 if part else 5)
 
 
-def norms(shape: tuple[int, int, int]) -> Iterator[tuple[str, Graph]]:
+def norms(shape: Shape) -> Iterator[tuple[str, Graph]]:
     """Yield the graphs of one kernel each that normalise rows: all of it, its statistics alone, the end of these, and what is left then."""
     m, n, _ = shape
     parts = n // PART
@@ -152,66 +115,26 @@ def norms(shape: tuple[int, int, int]) -> Iterator[tuple[str, Graph]]:
     yield "normalise", Graph(tuple(s.inputs().items()), (("y", result),), tuple(s.nodes))
 
 
-def build(path: Path) -> int:
-    """Compile the kernels."""
-    sm_90a, store = target("sm_90a"), Cache.default()
-    kernels = []
+def built() -> Iterator[Part]:
+    """Yield the kernels."""
+    sm_90a = target("sm_90a")
     for shape in SHAPES:
-        wanted: list[tuple[str, KernelRequest, Geometry]] = []
         for role, part in (("product", 0), ("statistics", PART)):
-            wanted += [(role, r, family(r.family).geometry(r.problem, r.schedule)) for r in products(shape, part)]
+            for number, request in enumerate(products(shape, part)):
+                yield compiled(shape, role, request, number=number)
         for role, graph in norms(shape):
             (kernel,) = plan(pipeline.run(graph), sm_90a, lambda kind, problem, on: kind.choose(problem, on)).kernels
-            wanted.append((role, kernel.request, kernel.geometry))
-        for number, (role, request, geometry) in enumerate(wanted):
-            text = render(request)
-            cubin = compile_kernel(text.text, text.symbol, sm_90a, store)
-            used = cubin.resources[text.symbol]
-            s = request.schedule
-            tile = f" {s.tile_m}x{s.tile_n} of {s.threads}" if role in ("product", "statistics") else ""
-            if used.spill_store_bytes:
-                print(f"{shape} {role} {s}: spills {used.spill_store_bytes} bytes")
-            kernels.append(
-                Kernel(
-                    shape=shape,
-                    role=role,
-                    label=f"{role} {number}: {request.family}{tile}",
-                    symbol=text.symbol,
-                    cubin=cubin.image,
-                    geometry=geometry,
-                    maps=tensor_maps(request),
-                    pointers=request.pointers,
-                    slots=slots(request),
-                )
-            )
-    path.write_bytes(pickle.dumps(kernels))
-    print(f"{len(kernels)} kernels, {path.stat().st_size >> 10} KiB")
-    return 0
+            yield compiled(shape, role, kernel.request, number=0, geometry=kernel.geometry)
 
 
-def run(path: Path, out: Path) -> int:
-    """Measure them."""
-    from tests.bench.gemm.measure import Cuda
-
-    kernels: list[Kernel] = pickle.loads(path.read_bytes())
-    cuda = Cuda()
-    rows: list[dict[str, Any]] = []
-    for shape in dict.fromkeys(kernel.shape for kernel in kernels):
-        rows += measure(shape, [kernel for kernel in kernels if kernel.shape == shape], cuda)
-        out.write_text(json.dumps(rows, indent=1))
-        sys.stdout.flush()
-    return 0
-
-
-def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -> list[dict[str, Any]]:
+def measure(shape: Shape, kernels: Sequence[Part], cuda: Any) -> list[dict[str, Any]]:
     """Time each kernel alone, and the best ones behind each other, with programmatic edges."""
     import torch
 
-    from tests.bench.gemm.measure import captured, timed
-
     types = {2: torch.half, 4: torch.float32}
+    held: list[Any] = []
 
-    def launcher(kernel: Kernel) -> Any:
+    def launcher(kernel: Part) -> Launch:
         found = {s.number: torch.rand(s.elements, device="cuda").to(types[s.dtype.bytes]) for s in kernel.slots}
         spare = torch.zeros(64, device="cuda")
         held.append((found, spare))
@@ -219,19 +142,12 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
         block = cuda.block(kernel, [found.get(number, spare).data_ptr() for number in range(kernel.pointers)])
         return lambda _number: cuda.launch(kernel, function, block, is_dependent=True)
 
-    held: list[Any] = []
     single = {kernel.label: launcher(kernel) for kernel in kernels}
-    alone = _times({label: [call] for label, call in single.items()}, captured, timed)
+    alone = _medians({label: [call] for label, call in single.items()})
     best = {
         role: min((k.label for k in kernels if k.role == role), key=alone.__getitem__) for role in dict.fromkeys(k.role for k in kernels)
     }
-    chains = {
-        "product, norm": ("product", "norm"),
-        "product, moments": ("product", "moments"),
-        "statistics, finish": ("statistics", "finish"),
-        "statistics, finish, normalise": ("statistics", "finish", "normalise"),
-    }
-    together = _times({name: [single[best[role]] for role in roles] for name, roles in chains.items()}, captured, timed)
+    together = _medians({name: [single[best[role]] for role in roles] for name, roles in CHAINS.items()})
     print(f"-- {'x'.join(map(str, shape))}")
     for label in best.values():
         print(f"   {alone[label]:8.2f} us {label}")
@@ -240,10 +156,11 @@ def measure(shape: tuple[int, int, int], kernels: Sequence[Kernel], cuda: Any) -
     return [{"shape": shape, "label": label, "us": us} for label, us in (*alone.items(), *together.items())]
 
 
-def _times(contenders: dict[str, list[Any]], captured: Any, timed: Any) -> dict[str, float]:
+def _medians(contenders: Mapping[str, Sequence[Launch]]) -> dict[str, float]:
     """Return the microseconds of each sequence of launches."""
+    from tests.bench.gemm.measure import captured, in_turns, timed
 
-    def sequence(calls: list[Any]) -> Any:
+    def sequence(calls: Sequence[Launch]) -> Launch:
         def run_all(number: int) -> None:
             for call in calls:
                 call(number)
@@ -255,21 +172,8 @@ def _times(contenders: dict[str, list[Any]], captured: Any, timed: Any) -> dict[
         estimate = timed(captured(sequence(calls), 4)) / 4
         launches = int(max(4, min(200, GRAPH_US / max(1.0, estimate))))
         graphs[label] = captured(sequence(calls), launches), launches
-    found: dict[str, list[float]] = {label: [] for label in graphs}
-    labels, shuffled = list(graphs), random.Random(0)
-    for _ in range(TURNS):
-        shuffled.shuffle(labels)
-        for label in labels:
-            graph, launches = graphs[label]
-            found[label].append(timed(graph) / launches)
-    return {label: statistics.median(times) for label, times in found.items()}
+    return {label: statistics.median(times) for label, times in in_turns(graphs, TURNS).items()}
 
 
 if __name__ == "__main__":
-    match sys.argv[1:]:
-        case ["build", file]:
-            sys.exit(build(Path(file)))
-        case ["run", file, results]:
-            sys.exit(run(Path(file), Path(results)))
-        case _:
-            sys.exit(__doc__)
+    sys.exit(command(sys.argv[1:], __doc__, built, measure))
