@@ -65,6 +65,29 @@ NAUTILUS_DEFINE_LOAD(LoadHint::kNoAllocate, ".L1::no_allocate")
 
 #undef NAUTILUS_DEFINE_LOAD
 
+// The same under a predicate: what VALUE holds stays where IS_THERE does not hold. A branch would keep the reads behind it waiting.
+#define NAUTILUS_DEFINE_LOAD_IF(hint, cache_operator)                                                                             \
+    NAUTILUS_DEVICE void load_bits_if(AccessWords<4> &value, const void *address, bool is_there, LoadTag<hint>) {                 \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global" cache_operator ".u32 %0, [%1];}"                         \
+                     : "+r"(value.word[0])                                                                                        \
+                     : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(is_there)));                                  \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits_if(AccessWords<8> &value, const void *address, bool is_there, LoadTag<hint>) {                 \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global" cache_operator ".v2.u32 {%0, %1}, [%2];}"                \
+                     : "+r"(value.word[0]), "+r"(value.word[1])                                                                   \
+                     : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(is_there)));                                  \
+    }                                                                                                                             \
+    NAUTILUS_DEVICE void load_bits_if(AccessWords<16> &value, const void *address, bool is_there, LoadTag<hint>) {                \
+        asm volatile("{.reg .pred p; setp.ne.s32 p, %5, 0; @p ld.global" cache_operator ".v4.u32 {%0, %1, %2, %3}, [%4];}"        \
+                     : "+r"(value.word[0]), "+r"(value.word[1]), "+r"(value.word[2]), "+r"(value.word[3])                         \
+                     : "l"(__cvta_generic_to_global(address)), "r"(static_cast<int>(is_there)));                                  \
+    }
+
+NAUTILUS_DEFINE_LOAD_IF(LoadHint::kDefault, "")
+NAUTILUS_DEFINE_LOAD_IF(LoadHint::kNoAllocate, ".L1::no_allocate")
+
+#undef NAUTILUS_DEFINE_LOAD_IF
+
 NAUTILUS_DEVICE void store_streaming(uint8 value, void *address) {
     asm volatile("st.global.cs.u8 [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "h"(static_cast<uint16>(value)) : "memory");
 }
@@ -118,6 +141,19 @@ NAUTILUS_DEVICE Vec load_global(const T *address, Site site = current_site()) {
         detail::load_bits(bits, address, detail::LoadTag<kHint>());
         return bit_cast<Vec>(bits);
     }
+#endif
+}
+
+// Reads a Vec of whole words where IS_THERE holds; all its bits are zero where it does not. No branch: all such reads are on their way at once.
+template <typename Vec, LoadHint kHint = LoadHint::kDefault, typename T>
+NAUTILUS_DEVICE Vec load_global_if(const T *address, bool is_there, Site site = current_site()) {
+    static_assert(sizeof(Vec) <= detail::kMostAccessBytes && sizeof(Vec) % 4 == 0, "one access of whole words");
+#ifdef NAUTILUS_EMULATED
+    return is_there ? load_global<Vec, kHint>(address, site) : Vec{};
+#else
+    typename detail::AccessBits<sizeof(Vec)>::Type bits = {};
+    detail::load_bits_if(bits, address, is_there, detail::LoadTag<kHint>());
+    return bit_cast<Vec>(bits);
 #endif
 }
 

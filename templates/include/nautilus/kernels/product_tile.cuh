@@ -78,6 +78,7 @@ template <class FunctorType, class Index, class Outer, class Depth, bool kDepthL
 struct MatrixSource {
   using Functor = FunctorType;
   static constexpr bool kIsDepthLast = kDepthLast;
+  static constexpr bool kIsDepthKnown = Depth::kIsStatic;
   struct Row {
     int outer;
     bool is_inside;

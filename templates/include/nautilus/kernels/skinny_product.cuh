@@ -36,11 +36,17 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
   constexpr int kTogether = least(kItems, 4);  // reads on their way
   constexpr int kPiece = least(kVector, 16 / static_cast<int>(sizeof(T)));
   constexpr bool kIsCopied = is_copied<T, Functor, kVector>();
+  // A tile for the greatest depth is mostly empty at a small one: what no thread has is not stored. What is read is held as words until
+  // then, since the compiler would wait for each read before the next one to take it apart.
+  using Policy = Weights<Functor, kVector, false>;
+  constexpr bool kIsHeld = !kIsCopied && !Source::kIsDepthKnown && Policy::kCanSkip;
+  const auto is_behind = [&](int item) { return !Source::kIsDepthKnown && item * kThreads / kRuns * kRun * kVector >= depths; };
   const unsigned thread = static_cast<unsigned>(device::thread_index().x);
 #pragma unroll 1
   for (int first = 0; first < kItems; first += kTogether) {
     if (first * kThreads / kRuns * kRun * kVector >= depths) break;
-    typename Functor::template Inputs<kVector> inputs[kTogether];
+    typename Functor::template Inputs<kVector> inputs[kIsHeld ? 1 : kTogether];
+    typename Policy::Held held[kIsHeld ? kTogether : 1];
     bool is_inside[kTogether];
     const auto number = [&](int i) { return static_cast<unsigned>((first + i) * kThreads) + thread; };
     const auto row = [&](int i) { return static_cast<int>(number(i) % kRuns / kRun); };
@@ -50,6 +56,7 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
     };
     NAUTILUS_UNROLL
     for (int i = 0; i < kTogether; ++i) {
+      if (kIsCopied && is_behind(first + i)) break;
       is_inside[i] = number(i) < kVectors && source.row(arguments, first_row + row(i)).is_inside &&
                      (Source::is_whole(Schedule::kTileK) || first_depth + depth(i) < source.depth(arguments));
       if constexpr (kIsCopied) {
@@ -60,6 +67,8 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
         if (number(i) < kVectors) {
           device::cp_async<kBytes>(tile + Rows::place(row(i), depth(i)), Load::pointer(arguments) + (is_there ? offset : 0), is_there ? kBytes : 0);
         }
+      } else if constexpr (kIsHeld) {
+        held[i] = Policy::fetch_if(arguments, place(i).at, is_inside[i]);
       } else {
         inputs[i] = {};
         if (is_inside[i]) inputs[i] = Functor::template load<kVector>(arguments, place(i).at);
@@ -68,8 +77,15 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
     if constexpr (!kIsCopied) {
       NAUTILUS_UNROLL
       for (int i = 0; i < kTogether; ++i) {
-        if (number(i) >= kVectors) continue;
-        const auto computed = Functor::template compute<kVector>(arguments, place(i).at, inputs[i]);
+        if (is_behind(first + i)) break;
+        if (!(kIsHeld && kVectors % kThreads == 0) && number(i) >= kVectors) continue;
+        const auto computed = [&] {
+          if constexpr (kIsHeld) {
+            return Policy::template elements<T>(arguments, place(i).at, held[i]);
+          } else {
+            return Functor::template compute<kVector>(arguments, place(i).at, inputs[i]);
+          }
+        }();
         NAUTILUS_UNROLL
         for (int begin = 0; begin < kVector; begin += kPiece) {
           constexpr int kRun = least(kPiece, Rows::kNeighbours);
@@ -78,7 +94,7 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
             Vector<T, kRun> values;
             NAUTILUS_UNROLL
             for (int lane = 0; lane < kRun; ++lane) {
-              values[lane] = is_inside[i] ? device::convert<T>(computed[begin + part + lane]) : T{};
+              values[lane] = kIsHeld || is_inside[i] ? device::convert<T>(computed[begin + part + lane]) : T{};
             }
             device::store_shared(tile + Rows::place(row(i), depth(i) + begin + part), values);
           }
@@ -122,11 +138,11 @@ NAUTILUS_DEVICE void finish_skinny(const A &arguments, const Sink &sink, TileInd
   } else {
     device::block_barrier();
   }
-  for (int vector = part * kThreads + thread; vector < kVectors; vector += kThreads * kCluster) {
+  const auto finish = [&](int vector) {
     const int m = vector / kVectorsRow, n = vector % kVectorsRow * kVector;
     const auto row = sink.row(arguments, tile.m * Schedule::kTileM + m);
     const int column = tile.n * Schedule::kTileN + n;
-    if (!row.is_inside || !sink.has_column(arguments, column)) continue;
+    if (!row.is_inside || !sink.has_column(arguments, column)) return;
     const auto inputs = Epilogue::template load<kVector>(arguments, sink.at(row, column));
     Values total{};
     if constexpr (kCluster == 1) {
@@ -149,6 +165,12 @@ NAUTILUS_DEVICE void finish_skinny(const A &arguments, const Sink &sink, TileInd
       }
     }
     Epilogue::template compute<kVector>(arguments, sink.at(row, column), inputs, total);
+  };
+  const int first = part * kThreads + thread;
+  if constexpr (kVectors <= kThreads * kCluster) {
+    if (first < kVectors) finish(first);
+  } else {
+    for (int vector = first; vector < kVectors; vector += kThreads * kCluster) finish(vector);
   }
   if constexpr (kCluster > 1) device::cluster_barrier();  // others may still read this block's sums
 }
@@ -173,10 +195,13 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   const int depth = source_a.depth(arguments);
   const int all_tiles = ceil_divide(depth, Schedule::kTileK);
   const int share = ceil_divide(all_tiles, Schedule::kClusterK);
-  const int first_tile = least(all_tiles, static_cast<int>(static_cast<unsigned>(device::block_index().x) % Schedule::kClusterK) * share);
+  const int part = static_cast<int>(static_cast<unsigned>(device::block_index().x) % Schedule::kClusterK);
+  const int first_tile = Schedule::kClusterK == 1 ? 0 : least(all_tiles, part * share);
   const int tiles = least(share, all_tiles - first_tile);
   const int first_depth = first_tile * Schedule::kTileK;
-  const int steps = ceil_divide(least(depth - first_depth, tiles * Schedule::kTileK), Loads::kStep);
+  constexpr bool kIsOneTile = kStages == 1 && Schedule::kClusterK == 1;
+  const int own_depth = kIsOneTile ? depth : least(depth - first_depth, tiles * Schedule::kTileK);
+  const int steps = static_cast<int>(static_cast<unsigned>(own_depth + Loads::kStep - 1) / Loads::kStep);
 
   // Columns beyond the last are read as that one and not stored.
   typename SourceB::Row rows[Loads::kItems];
@@ -192,24 +217,32 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   const auto is_there = [&](int step, int load) {
     return SourceB::is_whole(Loads::kStep) || first_depth + depth_of(step, load) < depth;
   };
-  // Where there is none, the first weights are read and not used: reads on a condition would not all be on their way at once.
+  // Where there is none, nothing is read and zeros are held. Weights that a functor computes are read as the first ones and not used: reads
+  // on a condition would not all be on their way at once.
+  constexpr bool kIsSkipped = Policy::kCanSkip && !SourceB::kIsDepthKnown && !SourceB::is_whole(Loads::kStep);
   const auto place_of = [&](int item, int step, int load) {
-    const bool is_read = is_there(step, load);
+    const bool is_read = kIsSkipped || is_there(step, load);
     return source_b.place(arguments, rows[item], is_read ? first_depth : 0, is_read ? depth_of(step, load) : 0).at;
   };
   const int whole_steps = (depth - first_depth) / Loads::kStep;
   const auto fetch = [&](int step, int load) {
     NAUTILUS_UNROLL
-    for (int item = 0; item < Loads::kItems; ++item) held[load][item] = Policy::fetch(arguments, place_of(item, step, load));
+    for (int item = 0; item < Loads::kItems; ++item) {
+      if constexpr (kIsSkipped) {
+        held[load][item] = Policy::fetch_if(arguments, place_of(item, step, load), is_there(step, load));
+      } else {
+        held[load][item] = Policy::fetch(arguments, place_of(item, step, load));
+      }
+    }
   };
   const auto fetch_first = [&] {
-    if (steps > 0) {
+    if (kIsSkipped || steps > 0) {
       NAUTILUS_UNROLL
       for (int load = 0; load < Schedule::kLoads; ++load) fetch(0, load);
     }
   };
   const auto bring = [&](int number) {
-    if (number < tiles) {
+    if (kIsOneTile || number < tiles) {
       bring_rows<Schedule, T, typename Sums::Rows>(arguments, source_a, tile.m * Schedule::kTileM, first_depth + number * Schedule::kTileK,
                                                    least(Schedule::kTileK, steps * Loads::kStep - number * Schedule::kTileK),
                                                    shared + number % kStages * kTile);
@@ -224,7 +257,8 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   NAUTILUS_UNROLL
   for (int number = 0; number < greatest(1, kStages - 1); ++number) bring(number);
   Sums sums;
-  for (int number = 0; number < tiles; ++number) {
+  const int rounds = kIsOneTile ? 1 : tiles;
+  for (int number = 0; number < rounds; ++number) {
     device::cp_async_wait<greatest(0, kStages - 2)>();
     device::block_barrier();  // the tile is there, and the one before it has been read
     if constexpr (kStages > 1) bring(number + kStages - 1);
@@ -239,11 +273,11 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
         for (int item = 0; item < Loads::kItems; ++item) {
           weights[item] = Policy::template elements<T>(arguments, place_of(item, step, load), held[load][item]);
         }
-        if (!SourceB::is_whole(Loads::kStep) && step >= whole_steps && !is_there(step, load)) {
+        if (!kIsSkipped && !SourceB::is_whole(Loads::kStep) && step >= whole_steps && !is_there(step, load)) {
           NAUTILUS_UNROLL
           for (int item = 0; item < Loads::kItems; ++item) weights[item] = {};
         }
-        if (step + 1 < steps) fetch(step + 1, load);
+        if (kIsSkipped || step + 1 < steps) fetch(step + 1, load);
         sums.add(weights, rows_tile, run_of(step - number * kSteps, load));
       }
     }

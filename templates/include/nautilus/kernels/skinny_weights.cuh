@@ -1,8 +1,9 @@
 // How weights of a skinny product come from global memory: a policy says what a thread holds while they are on their way, and how numbers
 // are made of it once they are needed.
 //
-// A policy has `Held`; `fetch(arguments, at)`, which only issues reads; and `elements<T>(arguments, at, held)`, the numbers as T. Weights of
-// fewer bits, with scales beside them, would be one more policy.
+// A policy has `Held`; `fetch(arguments, at)`, which only issues reads; and `elements<T>(arguments, at, held)`, the numbers as T. Where
+// kCanSkip says so, it has `fetch_if(arguments, at, is_there)`, too, which holds zeros where there is nothing. Weights of fewer bits, with
+// scales beside them, would be one more policy.
 #pragma once
 
 #include <nautilus/core/convert.cuh>
@@ -30,6 +31,7 @@ struct StoredWeights {
   using Storage = typename Load::Storage;
   using Held = HeldBits<kVector * static_cast<int>(sizeof(Storage))>;
   static constexpr device::LoadHint kHint = kIsConstant ? device::LoadHint::kNoAllocate : device::LoadHint::kDefault;
+  static constexpr bool kCanSkip = sizeof(Held) % 4 == 0;
 
   template <class A, class At>
   NAUTILUS_DEVICE static Held fetch(const A &arguments, const At &at) {
@@ -37,6 +39,12 @@ struct StoredWeights {
     const auto offset = Load::Map::offset(arguments, at, is_inside);
     if (Load::Map::kIsGuarded && !is_inside) return {};
     return device::load_global<Held, kHint>(Load::pointer(arguments) + offset);
+  }
+
+  template <class A, class At>
+  NAUTILUS_DEVICE static Held fetch_if(const A &arguments, const At &at, bool is_there) {
+    const auto offset = Load::Map::offset(arguments, at, is_there);
+    return device::load_global_if<Held, kHint>(Load::pointer(arguments) + offset, is_there);
   }
 
   template <class T, class A, class At>
@@ -57,6 +65,7 @@ struct StoredWeights {
 template <class Functor, int kVector>
 struct ComputedWeights {
   using Held = typename Functor::template Inputs<kVector>;
+  static constexpr bool kCanSkip = false;
 
   template <class A, class At>
   NAUTILUS_DEVICE static Held fetch(const A &arguments, const At &at) {
