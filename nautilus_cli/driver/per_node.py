@@ -29,10 +29,10 @@ from nautilus_cli.ir.dims import Symbol, same
 from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.occurrences import symbols
-from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels.base import Choose
 from nautilus_cli.lowering.control import launches_of
-from nautilus_cli.lowering.plan import SIZES_NOTE, Launch
+from nautilus_cli.lowering.dispatch import first_serving
+from nautilus_cli.lowering.plan import SIZES_NOTE, Alternative, Launch
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
@@ -214,17 +214,18 @@ class _Bench:
 
 def _kernel(launch: Launch, sizes: Mapping[str, int]) -> int:
     """Return the number of the kernel that sizes choose for a launch."""
-    fitting = (one.kernel for one in launch.alternatives if substitute(one.condition, sizes) <= 0)
-    return next(fitting, launch.kernel)
+    other = first_serving(launch.alternatives, sizes)
+    return launch.kernel if other is None else other.kernel
 
 
 def _held_kernel(launch: Mapping[str, Any], library: Library, sizes: Mapping[str, int]) -> int:
     """Return the same of a launch as the manifest has it."""
     known = {d.name: Symbol(d.name, d.low, d.high, d.divisor) for d in library.dimensions}
-    for one in launch.get("alternatives", ()):
-        if substitute(parse_size(one["condition"].removesuffix(" <= 0"), known), sizes) <= 0:
-            return int(one["kernel"])
-    return int(launch["kernel"])
+    alternatives = (
+        Alternative(condition=parse_size(one["condition"].removesuffix(" <= 0"), known), kernel=one["kernel"], words=())
+        for one in launch.get("alternatives", ())
+    )
+    return _kernel(Launch(kernel=launch["kernel"], words=(), alternatives=tuple(alternatives)), sizes)
 
 
 def _symbols(group: Group, numbers: Iterator[int], symbols: Sequence[str]) -> str:

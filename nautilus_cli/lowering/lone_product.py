@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
-from nautilus_cli.ir.dims import is_symbolic, upper
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.expression import Expression, Load, Parameter, Store
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.index_map import identity
@@ -15,6 +15,7 @@ from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Choose, KernelRequest, scalar_values
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import family, tensor_maps
+from nautilus_cli.lowering.dispatch import first_serving
 from nautilus_cli.lowering.gemm import alternative_products, is_straight
 from nautilus_cli.lowering.intervals import Intervals, Serving
 from nautilus_cli.lowering.lowered import INDEX_32_LIMIT, Lowered
@@ -95,7 +96,9 @@ class LoneProduct:
 
     def served(self, servings: Sequence[Serving]) -> Serving:
         """Return the kernel, of several for some sizes, that serves these extents."""
-        return next(one for one in servings if not is_symbolic(one.condition) or bind(one.condition, self.sizes) <= 0)
+        found = first_serving(servings, self.sizes)
+        assert found is not None, "the last kernel serves all sizes"
+        return found
 
 
 def rotated(product: LoneProduct, request: KernelRequest, target: str, *, copies: int, launches: int) -> Plan:

@@ -8,10 +8,9 @@ from functools import cache
 from typing import Any
 
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
-from nautilus_cli.ir.binding import bind
-from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.kernels.base import Persistent
 from nautilus_cli.kernels.registry import family
+from nautilus_cli.lowering.dispatch import first_serving
 from nautilus_cli.lowering.intervals import Intervals, Serving
 from nautilus_cli.lowering.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
@@ -52,10 +51,9 @@ def serving(p: Product, names: str) -> tuple[Serving, bool]:
     """Return the kernel that a library of open dimensions NAMES launches for a product, and whether it is for multiples alone."""
     sizes = {"m": p.m, "n": p.n, "k": p.k}
     known = tuple((name, size) for name, size in sizes.items() if name not in names)
-    for found in _servings(names, known, p.dtype):
-        if not is_symbolic(found.condition) or bind(found.condition, sizes) <= 0:
-            return found, bool(found.dims)
-    raise AssertionError("the last kernel serves all sizes")
+    found = first_serving(_servings(names, known, p.dtype), sizes)
+    assert found is not None, "the last kernel serves all sizes"
+    return found, bool(found.dims)
 
 
 @cache

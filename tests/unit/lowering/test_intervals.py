@@ -24,6 +24,7 @@ from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels import row
 from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import families
+from nautilus_cli.lowering.dispatch import first_serving
 from nautilus_cli.lowering.intervals import MULTIPLE, Intervals, _assigned, _ends, _weights
 from nautilus_cli.lowering.lowered import Lowered
 from nautilus_cli.lowering.plan import Launch, Plan
@@ -98,8 +99,7 @@ def planned_windows(target: str) -> Plan:
 
 def launched(plan: Plan, launch: Launch, sizes: Mapping[str, int]) -> KernelRequest:
     """Return what the host launches: the first alternative whose condition holds, else the launch itself."""
-    kernel = next((a.kernel for a in launch.alternatives if substitute(a.condition, sizes) <= 0), launch.kernel)
-    return plan.kernels[kernel].request
+    return plan.kernels[(first_serving(launch.alternatives, sizes) or launch).kernel].request
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "emulated"])
@@ -170,7 +170,9 @@ def test_rows_of_a_product_of_dimensions_and_one_have_kernels_by_length() -> Non
     problem = row.Problem(rows=12 * columns, columns=columns, row_major=True, element_bytes=2)
     found = Intervals(on, analytic).servings(Lowered(family="row", problem=problem, functors=(), slots=Slots()))
     for sizes in ({"height": h, "width": w} for h, w in ((4, 4), (14, 14), (24, 24), (7, 23))):
-        served = next(s for s in found if substitute(s.condition, sizes) <= 0).chosen.schedule
+        serving = first_serving(found, sizes)
+        assert serving is not None
+        served = serving.chosen.schedule
         alone = family.choose(bind(problem, sizes), on)
         assert served.column_threads == alone.column_threads, sizes
         assert served.items * served.vector < 2 * alone.items * alone.vector, sizes
