@@ -1,6 +1,6 @@
 """Sizes that the host works out before a run: expressions of dimensions as a table of operations.
 
-A row is an operation on rows before it; `templates/host/shapes.c` evaluates them in order. What a table of the payload holds in place of
+A row is an operation on rows before it; `templates/host/sizes.c` evaluates them in order. What a table of the payload holds in place of
 such a size is a bound or nothing; a patch says which row gives the number.
 """
 

@@ -8,6 +8,7 @@
 struct shapes {
   int is_set;            /* whether the tables hold sizes: a model that reads values of inputs has none before */
   int64_t *symbols;      /* sizes of the open dimensions, and elements of inputs */
+  size_t *givers;        /* one a symbol: the input that gave it */
   int64_t *sizes;        /* value of each row */
   int64_t *given;        /* symbols as inputs give them, where an element's nearest value stands in SYMBOLS for one beyond its range */
   int64_t *exact;        /* value of each row for those */

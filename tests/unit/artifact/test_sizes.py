@@ -33,7 +33,7 @@ EXPRESSIONS = [
 
 
 def evaluated(table: SizeTable, sizes: dict[str, int]) -> list[int]:
-    """Evaluate as templates/host/shapes.c does."""
+    """Evaluate as templates/host/sizes.c does."""
     values: list[int] = []
     for operation, left, right in table.rows:
         match operation:
