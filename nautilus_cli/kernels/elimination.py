@@ -9,6 +9,7 @@ from itertools import product
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
 _EMULATED_SMEM_BYTES = 64 * 1024
@@ -62,7 +63,7 @@ class EliminationFamily:
         team = schedule.team_threads
         if not 1 <= schedule.threads <= MOST_THREADS:
             reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
-        if team < 1 or team & (team - 1):
+        if not is_power(team):
             reasons.append(f"team_threads is {team}; it must be a power of two")
         elif schedule.threads % team:
             reasons.append(f"{schedule.threads} threads are no multiple of {team} threads a matrix")

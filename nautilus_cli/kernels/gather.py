@@ -9,10 +9,9 @@ from itertools import product
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
-
-_TRANSACTION_BYTES = 16
 
 _VECTORS_A_THREAD = 4
 
@@ -73,7 +72,7 @@ class GatherFamily:
             reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         if schedule.column_threads < 1 or schedule.threads % schedule.column_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.column_threads} threads a row")
-        if schedule.vector < 1 or schedule.vector & (schedule.vector - 1):
+        if not is_power(schedule.vector):
             reasons.append(f"a vector of {schedule.vector} elements; it must be a power of two")
         elif problem.columns % schedule.vector:
             reasons.append(f"{problem.columns} columns are no multiple of vectors of {schedule.vector}")
@@ -81,7 +80,7 @@ class GatherFamily:
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return 16-byte vectors along the columns, as many threads a row as give each a few of them, and blocks of 128 threads."""
-        vector = 8 if target.is_emulated else max(1, min(8, _TRANSACTION_BYTES // problem.data.bytes))
+        vector = 8 if target.is_emulated else max(1, min(8, TRANSACTION_BYTES // problem.data.bytes))
         while vector > 1 and problem.columns % vector:
             vector //= 2
         if target.is_emulated:

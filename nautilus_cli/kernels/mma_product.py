@@ -13,8 +13,20 @@ from math import ceil, prod
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
-from nautilus_cli.kernels.product import Product, work_cycles
+from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, soft_max, work_cycles
+from nautilus_cli.kernels.limits import (
+    LINE_BYTES,
+    MOST_BLOCKS_X,
+    MOST_BLOCKS_Y,
+    MOST_CLUSTER,
+    MOST_REGISTERS,
+    MOST_THREADS,
+    SCHEDULERS,
+    TRANSACTION_BYTES,
+    WARP_THREADS,
+)
+from nautilus_cli.kernels.powers import power_divisor
+from nautilus_cli.kernels.product import Product
 from nautilus_cli.targets.base import Target
 
 MMA_M = 16
@@ -22,21 +34,14 @@ MMA_M = 16
 STEP_BYTES = 32
 """Depth of a step of mma in bytes of either operand."""
 
-_MOST_REGISTERS = 255
-_MOST_RESIDENT_BLOCKS = 32
-_SYSTEM_SMEM_BYTES = 1024
-_TRANSACTION_BYTES = 16
 _LEAST_COPY_BYTES = 4
 _MOST_ITEMS = 64
 _SUM_BYTES = 4
-_MOST_CLUSTER = 8
-"""Source: CUDA C++ Programming Guide 13, Thread Block Clusters."""
 
 _MOST_ALONE = 1024
 """Results of a block of one warp. With 64×64, scores of 8×12 heads of 128 tokens took 17 µs where two warps took 7.5 (H200)."""
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).
-_CYCLES_PER_US = 1750
 _START_CYCLES = 2380
 _FINISH_CYCLES = 11
 _BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
@@ -49,8 +54,6 @@ _COPY_INSTRUCTIONS = 2
 _COPY_CYCLES = 10  # of a thread that brings its vectors one after another
 _COMPUTED_INSTRUCTIONS = 14
 _COMPUTED_LATENCY = 600
-_SCHEDULERS = 4
-_LINE_BYTES = 128
 _SHORT_RUN_SHARE = 0.68  # of the bandwidth, where less than a line lies together
 _HIDING = 12.0
 _MEMORY_SHARE = 0.88  # of the bandwidth
@@ -61,7 +64,6 @@ _REMOTE_BYTES_PER_CYCLE = 12
 _WARP_STEP_NS = 4900  # three rendezvous of 32 lanes
 _SUM_STEP_NS = 1.15
 _VECTOR_NS = 25
-_THREAD_START_NS = 150
 _THREAD_TILE_NS = 45
 _EPILOGUE_NS = 5.0
 
@@ -185,8 +187,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
     step = STEP_BYTES // problem.element_bytes
     if s.tile_k < step * s.slices_k:
         reasons.append(f"a tile of {s.tile_k} steps has no step of {step} for each of {s.slices_k} slices")
-    if s.cluster_k > _MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
-        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {_MOST_CLUSTER if target.has_clusters else 1} are possible")
+    if s.cluster_k > MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
+        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {MOST_CLUSTER if target.has_clusters else 1} are possible")
     if not 2 <= s.stages <= 8:
         reasons.append(f"{s.stages} stages; 2 to 8 are written")
     if s.threads > MOST_THREADS:
@@ -200,8 +202,8 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
             reasons.append(f"vector_{name} of {vector} is longer than the tile, {along}")
         elif run % vector:
             reasons.append(f"vector_{name} of {vector} does not divide {run}, the extent that it runs along")
-        elif vector * problem.element_bytes > _TRANSACTION_BYTES:
-            reasons.append(f"vector_{name} of {vector} is more than a transaction of {_TRANSACTION_BYTES} bytes")
+        elif vector * problem.element_bytes > TRANSACTION_BYTES:
+            reasons.append(f"vector_{name} of {vector} is more than a transaction of {TRANSACTION_BYTES} bytes")
         elif _items(outer, s, vector) > _MOST_ITEMS:
             reasons.append(f"a thread brings {_items(outer, s, vector)} vectors of {name} a tile; at most {_MOST_ITEMS} are possible")
     if 8 * max(1, s.vector_c // 2) > s.warp_n or s.vector_c > 8:
@@ -214,7 +216,7 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
         reasons.append(f"{_finished_columns(s)} columns of a warp, and n = {shape.n}, are no whole parts of {problem.part_columns}")
     if smem_bytes(problem, s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
+    available = min(MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
     if not target.is_emulated and registers(problem, s, fragments=1) > available:
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
     if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
@@ -268,22 +270,17 @@ def schedules(problem: MmaProduct, target: Target) -> Iterator[Schedule]:  # noq
 def with_vectors(problem: MmaProduct, schedule: Schedule) -> Schedule:
     """Return the schedule with the longest vectors that divide what they run along."""
     s, shape = schedule, problem.shape
-    most = _TRANSACTION_BYTES // problem.element_bytes
+    most = TRANSACTION_BYTES // problem.element_bytes
 
     def longest(run: int, along: int, storage_bytes: int) -> int:
-        return _power_divisor(run, min(most, along, max(1, _TRANSACTION_BYTES // storage_bytes)))
+        return power_divisor(run, min(most, along, max(1, TRANSACTION_BYTES // storage_bytes)))
 
     return replace(
         s,
         vector_a=longest(shape.a_run, s.tile_k if shape.a_k_last else s.tile_m, shape.a_bytes),
         vector_b=longest(shape.b_run, s.tile_k if shape.b_k_last else s.tile_n, shape.b_bytes),
-        vector_c=_power_divisor(shape.n, min(8, s.warp_n // 4)),
+        vector_c=power_divisor(shape.n, min(8, s.warp_n // 4)),
     )
-
-
-def _power_divisor(number: int, most: int) -> int:
-    """Return the greatest power of two up to MOST, itself one, that divides NUMBER."""
-    return min(number & -number, most) if number else most
 
 
 @lru_cache(maxsize=4096)
@@ -356,17 +353,17 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         outer * s.tile_k / vector * (_COPY_INSTRUCTIONS if vector * problem.element_bytes >= _LEAST_COPY_BYTES else _COMPUTED_INSTRUCTIONS)
         for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b))
     )
-    issue = copies / WARP_THREADS / _SCHEDULERS + work_cycles(s.tile_m * s.tile_k, shape.a_work)
+    issue = copies / WARP_THREADS / SCHEDULERS + work_cycles(s.tile_m * s.tile_k, shape.a_work)
     tiles_m, tiles_n = ceil(shape.m / s.tile_m), ceil(shape.n / s.tile_n)
     own = s.tile_k * (s.tile_m * shape.a_bytes / tiles_n + s.tile_n * shape.b_bytes / tiles_m)  # what comes from memory once
-    share = _MEMORY_SHARE * target.memory_bytes_per_us / _CYCLES_PER_US / target.multiprocessors
-    if s.tile_k * problem.element_bytes < _LINE_BYTES and shape.b_k_last:
+    share = _MEMORY_SHARE * target.memory_bytes_per_us / CYCLES_PER_US / target.multiprocessors
+    if s.tile_k * problem.element_bytes < LINE_BYTES and shape.b_k_last:
         share *= _SHORT_RUN_SHARE
     busy = max(tensor, reads + writes, traffic, own / share) + issue
     alone = steps * s.warp_m * s.warp_n / (MMA_M * 8) * _WARP_STEP_CYCLES / 2 * problem.terms + _BARRIER_LATENCY
     alone += _COPY_CYCLES * sum(_items(outer, s, vector) for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b)))
     latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
-    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / _SCHEDULERS + _FINISH_CYCLES
+    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * _SUM_BYTES / _SHARED_BYTES_PER_CYCLE
 
@@ -380,35 +377,15 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         tiles = ceil(ceil(shape.k / s.tile_k) / s.cluster_k)
         return tiles * max(together * busy, latency) + (tiles - 1) * computing + _MEMORY_LATENCY + finish
 
-    resident = _resident_blocks(problem, s, target)
+    resident = resident_blocks(
+        target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks
+    )
     full, rest = divmod(grid(problem, s)[0] * shape.batch, target.multiprocessors * resident)
     cycles = full * round_cycles(resident)
     if rest:
         cycles += round_cycles(ceil(rest / target.multiprocessors))
     needed = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
-    return _START_CYCLES / _CYCLES_PER_US + soft_max(
-        cycles / _CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING
-    )
-
-
-def soft_max(a: float, b: float, hiding: float) -> float:
-    """Return the time of two things that hide each other but for a part, the smaller the greater HIDING is."""
-    return float((a**hiding + b**hiding) ** (1 / hiding))
-
-
-def _resident_blocks(problem: MmaProduct, schedule: Schedule, target: Target) -> int:
-    """Return how many blocks a multiprocessor holds."""
-    s = schedule
-    each = min(registers(problem, s), target.registers_multiprocessor // (s.threads * s.blocks))
-    return max(
-        1,
-        min(
-            target.threads_multiprocessor // s.threads,
-            target.registers_multiprocessor // (each * s.threads),
-            target.smem_bytes_multiprocessor // (smem_bytes(problem, s) + _SYSTEM_SMEM_BYTES),
-            _MOST_RESIDENT_BLOCKS,
-        ),
-    )
+    return _START_CYCLES / CYCLES_PER_US + soft_max(cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
 
 
 def emulated_ns(problem: MmaProduct, schedule: Schedule) -> float:
@@ -419,6 +396,6 @@ def emulated_ns(problem: MmaProduct, schedule: Schedule) -> float:
     vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)
     step = _WARP_STEP_NS + s.warp_m * s.warp_n * problem.terms * _SUM_STEP_NS
     tile = s.warps * steps * step + s.threads * _THREAD_TILE_NS + vectors * _VECTOR_NS
-    block = s.threads * _THREAD_START_NS + s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
+    block = s.threads * THREAD_START_NS + s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
     waves = ceil(blocks / 2) * 2  # two cores share the blocks
     return waves * (ceil(shape.k / s.tile_k) * tile + block)

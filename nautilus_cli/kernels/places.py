@@ -13,10 +13,10 @@ from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _PLANES = 4
 """Channels that a thread takes where they lie far apart, with what it computed for its place."""
 
@@ -60,7 +60,7 @@ def violations(work: Places, schedule: Schedule) -> tuple[str, ...]:
     s = schedule
     for field in fields(s):
         value = getattr(s, field.name)
-        if value < 1 or value & (value - 1):
+        if not is_power(value):
             return (f"{field.name} is {value}; it must be a power of two",)
     reasons = []
     if s.threads > MOST_THREADS:
@@ -79,7 +79,7 @@ def choose(work: Places, target: Target) -> Schedule:
     """Return warps along what is consecutive: channels, by 16-byte vectors, or places, with a few planes for each."""
     vector = _PLANES
     if work.is_channels_last:
-        vector = 8 if target.is_emulated else max(1, min(8, _TRANSACTION_BYTES // work.element_bytes))
+        vector = 8 if target.is_emulated else max(1, min(8, TRANSACTION_BYTES // work.element_bytes))
     while work.channels % vector:
         vector //= 2
     lanes = 1

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import TRANSACTION_BYTES
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _THREADS = (64, 128, 256, 512)
 _VECTORS = (1, 2, 4, 8)
 _UNROLLS = (1, 2, 4)
@@ -64,7 +65,7 @@ class PointwiseFamily:
         reasons = []
         if not 1 <= schedule.threads <= 1024:
             reasons.append(f"{schedule.threads} threads a block; 1 to 1024 are possible")
-        if schedule.vector < 1 or schedule.vector & (schedule.vector - 1):
+        if not is_power(schedule.vector):
             reasons.append(f"a vector of {schedule.vector} elements; it must be a power of two")
         if schedule.unroll < 1:
             reasons.append(f"{schedule.unroll} vectors a thread; at least one is needed")
@@ -79,7 +80,7 @@ class PointwiseFamily:
         if target.is_emulated:
             # A thread costs a fiber there, and nothing is gained by many.
             return _within_registers(problem, Schedule(threads=32, vector=8, unroll=4))
-        vector = max(1, min(max(_VECTORS), _TRANSACTION_BYTES // problem.element_bytes))
+        vector = max(1, min(max(_VECTORS), TRANSACTION_BYTES // problem.element_bytes))
         threads = 256 if problem.elements >= target.multiprocessors * 256 * vector else 128
         while vector > 1 and problem.elements < target.multiprocessors * threads * vector:
             vector //= 2

@@ -14,20 +14,25 @@ from typing import Any
 
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, work_cycles
+from nautilus_cli.kernels.limits import (
+    LINE_BYTES,
+    MOST_BLOCKS_X,
+    MOST_BLOCKS_Y,
+    MOST_REGISTERS,
+    MOST_THREADS,
+    SCHEDULERS,
+    TRANSACTION_BYTES,
+    WARP_THREADS,
+)
+from nautilus_cli.kernels.powers import power_divisor, powers
 from nautilus_cli.targets.base import Target
 
-_MOST_REGISTERS = 255
-_MOST_RESIDENT_BLOCKS = 32
-_SYSTEM_SMEM_BYTES = 1024
-_TRANSACTION_BYTES = 16
 _CPU_REGISTER_BYTES = 32
 _MOST_ITEMS = 64
 _MOST_STAGES = 4
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 400 schedules of 29 products and convolutions on an H200.
-_SCHEDULERS = 4
-_CYCLES_PER_US = 1750
 _START_CYCLES = 2200
 _FINISH_CYCLES = 300
 _READ_LATENCY = 400
@@ -36,7 +41,6 @@ _SHARED_LATENCY = 30
 _STEP_LATENCY = 16
 _L2_BYTES_PER_CYCLE = 22
 _INSTRUCTIONS_PER_VECTOR = 6
-_INSTRUCTIONS_PER_WORK = 2  # measured with a scale, a normalisation and x·sigmoid(x)·y on an H200
 _CYCLES_PER_LINE = 2.2
 _CYCLES_PER_READ = 1.2
 _OVERLAP = 0.5
@@ -45,12 +49,10 @@ _INSTRUCTIONS_PER_COPY = 4
 _INSTRUCTIONS_PER_CHECKED_COPY = 5  # of tiles that may run over the edge
 _CYCLES_PER_COPY = 4  # of the memory pipe
 _TIGHT = 1.15
-_LINE_BYTES = 128
 _LINE_LANES = 8
 
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _THREAD_STEP_NS = 22
-_THREAD_START_NS = 150
 _VECTOR_NS = 1.5
 _ELEMENT_NS = 0.25
 _FLOPS_PER_NS = 110
@@ -92,11 +94,6 @@ class Product:
     is_straight: bool = False
     a_work: int = 0
     is_paired: bool = False
-
-
-def work_cycles(elements: float, work: int) -> float:
-    """Return how long the schedulers of a multiprocessor take for WORK, in additions, on each of some elements."""
-    return elements * work * _INSTRUCTIONS_PER_WORK / WARP_THREADS / _SCHEDULERS
 
 
 def product_of(problem: Any, *, is_straight: bool = False) -> Product:
@@ -169,7 +166,7 @@ def smem_bytes(problem: Product, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block: the tiles, or the slices' sums that take their place."""
     stage = schedule.tile_k * (schedule.tile_m + schedule.tile_n) * problem.sum_bytes
     if schedule.stages > 2:
-        stage += schedule.tile_k * 2 * _TRANSACTION_BYTES  # rows of copied tiles are padded
+        stage += schedule.tile_k * 2 * TRANSACTION_BYTES  # rows of copied tiles are padded
     sums = schedule.slices_k * schedule.tile_m * schedule.tile_n * problem.sum_bytes if schedule.slices_k > 1 else 0
     return max(schedule.stages * stage, sums)
 
@@ -237,11 +234,11 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         reasons.append(f"vector_c of {s.vector_c} does not divide n = {problem.n}")
     elif problem.is_paired and s.vector_c < 2:
         reasons.append("the epilogue takes one sum at a time; two make a result")
-    if s.tile_k * problem.sum_bytes < _TRANSACTION_BYTES:
+    if s.tile_k * problem.sum_bytes < TRANSACTION_BYTES:
         reasons.append(f"tile_k of {s.tile_k} leaves the second operand's tile misaligned")
     if smem_bytes(problem, s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (max(s.threads, WARP_THREADS) * s.blocks))
+    available = min(MOST_REGISTERS, target.registers_multiprocessor // (max(s.threads, WARP_THREADS) * s.blocks))
     if not target.is_emulated and registers(problem, s, fragments=1) > available:
         reasons.append(f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available")
     if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
@@ -277,7 +274,7 @@ def schedules(problem: Product, target: Target) -> Iterator[Schedule]:
 
 def _fragment(problem: Product, target: Target) -> int:
     """Return the widest read of shared memory: a vector register of the CPU in emulation, else one transaction."""
-    return (_CPU_REGISTER_BYTES if target.is_emulated else _TRANSACTION_BYTES) // problem.sum_bytes
+    return (_CPU_REGISTER_BYTES if target.is_emulated else TRANSACTION_BYTES) // problem.sum_bytes
 
 
 def with_vectors(problem: Product, schedule: Schedule) -> Schedule:
@@ -289,17 +286,12 @@ def with_vectors(problem: Product, schedule: Schedule) -> Schedule:
         s,
         vector_a=_longest_vector(problem.a_run, along_a, s.tile_m * s.tile_k, s.threads, problem.a_bytes),
         vector_b=_longest_vector(problem.b_run, along_b, s.tile_n * s.tile_k, s.threads, problem.b_bytes),
-        vector_c=_power_divisor(problem.n, min(s.fragment, s.thread_n)),
+        vector_c=power_divisor(problem.n, min(s.fragment, s.thread_n)),
     )
 
 
-def _power_divisor(number: int, most: int) -> int:
-    """Return the greatest power of two up to MOST, itself one, that divides NUMBER."""
-    return min(number & -number, most) if number else most
-
-
 def _longest_vector(run: int, along: int, elements: int, threads: int, element_bytes: int) -> int:
-    vector = _power_divisor(run, min(_TRANSACTION_BYTES // element_bytes, along))
+    vector = power_divisor(run, min(TRANSACTION_BYTES // element_bytes, along))
     while vector > 4 and elements // vector < threads:
         vector //= 2
     return vector
@@ -321,7 +313,7 @@ def choose(problem: Product, target: Target) -> Schedule:
 def _tightness(problem: Product, schedule: Schedule, target: Target) -> float:
     """Return a factor of the time above 1 where the compiler has fewer registers than it would take, and may spill."""
     each = target.registers_multiprocessor // (max(schedule.threads, WARP_THREADS) * schedule.blocks)
-    return _TIGHT if registers(problem, schedule) > min(_MOST_REGISTERS, each) else 1.0
+    return _TIGHT if registers(problem, schedule) > min(MOST_REGISTERS, each) else 1.0
 
 
 _LARGE_THREAD_TILES = ((8, 8), (8, 4), (4, 8), (4, 4), (2, 4))
@@ -336,23 +328,14 @@ _MOST_CHECKED_COPIES = 16
 _MOST_ASPECT = 8
 
 
-def _powers(first: int, last: int) -> list[int]:
-    """Return the powers of two from FIRST, itself one, to LAST."""
-    found = []
-    while first <= last:
-        found.append(first)
-        first *= 2
-    return found
-
-
 def _gpu_candidates(problem: Product) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate: blocks of 64 to 512 threads, each of which loads 4 to 64 elements of a tile."""
-    fragment = _TRANSACTION_BYTES // problem.sum_bytes
+    fragment = TRANSACTION_BYTES // problem.sum_bytes
     m_limit, n_limit, k_limit = 2 * max(1, problem.m), 2 * max(8, problem.n), 2 * max(8, problem.k)
     for thread_m, thread_n in _LARGE_THREAD_TILES if problem.m >= 16 else _SMALL_THREAD_TILES:
         for threads, slices_k in combinations((64, 128, 256, 512), (1, 2, 4, 8, 16)):
             group = threads // slices_k
-            for threads_m in _powers(1, group):
+            for threads_m in powers(1, group):
                 tile_m, tile_n = thread_m * threads_m, thread_n * group // threads_m
                 if tile_m >= m_limit or tile_n >= n_limit or tile_n < 8 or max(tile_m, tile_n) > 256:
                     continue
@@ -372,7 +355,7 @@ def _copying_candidates(problem: Product) -> Iterator[Schedule]:
     for thread_m, thread_n in _COPYING_THREAD_TILES:
         for threads, slices_k in combinations((64, 128, 256), (1, 2, 4)):
             group = threads // slices_k
-            for threads_m in _powers(4, group // 4):
+            for threads_m in powers(4, group // 4):
                 tile_m, tile_n = thread_m * threads_m, thread_n * group // threads_m
                 tile_k = _UNROLLED_SUMS // (thread_m * thread_n) * slices_k
                 if (
@@ -386,15 +369,15 @@ def _copying_candidates(problem: Product) -> Iterator[Schedule]:
                 if not is_whole and (tile_m + tile_n) * tile_k > _MOST_CHECKED_COPIES * threads:
                     continue
                 blocks = max(1, 256 // threads) if slices_k == 1 else 1
-                found = _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, _TRANSACTION_BYTES // problem.sum_bytes)
+                found = _schedule(problem, tile_m, tile_n, tile_k, thread_m, thread_n, slices_k, TRANSACTION_BYTES // problem.sum_bytes)
                 yield replace(found, stages=3, blocks=blocks)
 
 
 def _emulated_candidates(problem: Product) -> Iterator[Schedule]:
     """Yield schedules of at most 128 threads, each of which is a fiber."""
     fragment = _CPU_REGISTER_BYTES // problem.sum_bytes
-    tiles_m = _powers(1, min(256, 2 * problem.m - 1))
-    tiles_n = _powers(8, max(8, min(256, 2 * problem.n - 1)))
+    tiles_m = powers(1, min(256, 2 * problem.m - 1))
+    tiles_n = powers(8, max(8, min(256, 2 * problem.n - 1)))
     for thread_m, thread_n in _EMULATED_THREAD_TILES:
         for tile_m, tile_n in combinations(tiles_m, tiles_n):
             if 1 <= (tile_m // thread_m) * (tile_n // thread_n) <= 128:
@@ -419,7 +402,7 @@ def _schedule(
         fragment=fragment,
         vector_a=_longest_vector(problem.a_run, along_a, tile_m * tile_k, threads, problem.a_bytes),
         vector_b=_longest_vector(problem.b_run, along_b, tile_n * tile_k, threads, problem.b_bytes),
-        vector_c=_power_divisor(problem.n, min(fragment, thread_n)),
+        vector_c=power_divisor(problem.n, min(fragment, thread_n)),
         group_m=8 if problem.m >= 16 * tile_m and problem.n >= 2 * tile_n else 1,
     )
 
@@ -437,15 +420,15 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
 
     reads = ceil(s.thread_m / s.fragment) + ceil(s.thread_n / s.fragment)
     vectors = s.tile_k * (s.tile_m / s.vector_a + s.tile_n / s.vector_b)
-    issue = warps * steps_slice * (s.thread_m * s.thread_n * words + reads + 1) / _SCHEDULERS
+    issue = warps * steps_slice * (s.thread_m * s.thread_n * words + reads + 1) / SCHEDULERS
     moved = warps * steps_slice * _wavefronts(s) * words * _CYCLES_PER_READ
     if s.stages > 2:
         copies = sum(s.tile_k * outer / (1 if last else 4) for outer, last in ((s.tile_m, problem.a_k_last), (s.tile_n, problem.b_k_last)))
         is_whole = not (problem.m % s.tile_m or problem.n % s.tile_n or problem.k % s.tile_k)
-        issue_loads = copies * (_INSTRUCTIONS_PER_COPY if is_whole else _INSTRUCTIONS_PER_CHECKED_COPY) / WARP_THREADS / _SCHEDULERS
+        issue_loads = copies * (_INSTRUCTIONS_PER_COPY if is_whole else _INSTRUCTIONS_PER_CHECKED_COPY) / WARP_THREADS / SCHEDULERS
         moved += copies / WARP_THREADS * _CYCLES_PER_COPY
     else:
-        issue_loads = vectors * _INSTRUCTIONS_PER_VECTOR / WARP_THREADS / _SCHEDULERS
+        issue_loads = vectors * _INSTRUCTIONS_PER_VECTOR / WARP_THREADS / SCHEDULERS
         moved += (
             s.tile_k * (s.tile_m + s.tile_n) * words / WARP_THREADS
             + _lines(s, s.tile_m, s.vector_a, problem.a_k_last, problem.a_bytes) * _CYCLES_PER_LINE
@@ -457,44 +440,31 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     overlap = _COPIED_OVERLAP if s.stages > 2 else _OVERLAP
 
     def busy(together: int) -> float:
-        uneven = ceil(together * warps / _SCHEDULERS) * _SCHEDULERS / (together * warps)  # some schedulers have a warp more
+        uneven = ceil(together * warps / SCHEDULERS) * SCHEDULERS / (together * warps)  # some schedulers have a warp more
         issued = (issue + issue_loads) * uneven
         return max(max(issued, moved) + overlap * min(issued, moved), traffic)
 
     # One block alone: the schedulers are uneven below four warps, and a thread waits for its own reads of shared memory.
-    alone = max(issue * max(1.0, _SCHEDULERS / warps), moved) + _STEP_LATENCY * steps_slice + _SHARED_LATENCY
+    alone = max(issue * max(1.0, SCHEDULERS / warps), moved) + _STEP_LATENCY * steps_slice + _SHARED_LATENCY
     barriers = _BARRIER_LATENCY if s.stages >= 2 else 2 * _BARRIER_LATENCY + _SHARED_LATENCY
     latency = max(alone, _READ_LATENCY / max(1, s.stages - 1)) + issue_loads + barriers
-    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / _SCHEDULERS + _FINISH_CYCLES
+    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + s.slices_k * s.tile_m * s.tile_n * words * 2 / WARP_THREADS
 
     def round_cycles(together: int) -> float:
         return ceil(problem.k / s.tile_k) * max(together * busy(together), latency) + _READ_LATENCY + finish
 
-    resident = _resident_blocks(problem, s, target)
+    resident = resident_blocks(
+        target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks
+    )
     full, rest = divmod(grid(problem, s)[0] * problem.batch, target.multiprocessors * resident)
     cycles = _START_CYCLES + full * round_cycles(resident)
     if rest:  # after a round, blocks go where several places become free at once
         cycles += round_cycles(resident if full else ceil(rest / target.multiprocessors))
     a_bytes = problem.batch * problem.m * problem.k * problem.a_bytes
     b_bytes = problem.batch * problem.n * problem.k * problem.b_bytes
-    return max(cycles / _CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)
-
-
-def _resident_blocks(problem: Product, schedule: Schedule, target: Target) -> int:
-    """Return how many blocks a multiprocessor holds."""
-    threads = max(schedule.threads, WARP_THREADS)
-    each = min(registers(problem, schedule), target.registers_multiprocessor // (threads * schedule.blocks))
-    return max(
-        1,
-        min(
-            target.threads_multiprocessor // threads,
-            target.registers_multiprocessor // (each * threads),
-            target.smem_bytes_multiprocessor // (smem_bytes(problem, schedule) + _SYSTEM_SMEM_BYTES),
-            _MOST_RESIDENT_BLOCKS,
-        ),
-    )
+    return max(cycles / CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)
 
 
 def _wavefronts(schedule: Schedule) -> float:
@@ -512,7 +482,7 @@ def _lines(schedule: Schedule, outer: int, vector: int, is_k_last: bool, element
     """Return how many cache lines the loads of one operand's tile touch, counted per warp."""
     requests = outer * schedule.tile_k / vector / WARP_THREADS
     run = min(schedule.tile_k // vector, _LINE_LANES) * vector if is_k_last else outer
-    return requests * max(1.0, WARP_THREADS * vector * element_bytes / min(_LINE_BYTES, run * element_bytes))
+    return requests * max(1.0, WARP_THREADS * vector * element_bytes / min(LINE_BYTES, run * element_bytes))
 
 
 def emulated_ns(problem: Product, schedule: Schedule) -> float:
@@ -524,6 +494,6 @@ def emulated_ns(problem: Product, schedule: Schedule) -> float:
     sums = min(8, max(1, s.thread_m) * max(1, s.thread_n // max(1, min(s.fragment, s.thread_n))))
     rate = _FLOPS_PER_NS * sums / 8 * min(1.0, min(s.fragment, s.thread_n) * problem.sum_bytes / 32) * 4 / problem.sum_bytes
     step = s.threads * _THREAD_STEP_NS + vectors * _VECTOR_NS + elements * _ELEMENT_NS + 2 * s.tile_m * s.tile_n * s.tile_k / rate
-    block = s.threads * _THREAD_START_NS + s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
+    block = s.threads * THREAD_START_NS + s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
     waves = ceil(blocks / 2) * 2  # two cores share the blocks
     return waves * (ceil(problem.k / s.tile_k) * step + block)

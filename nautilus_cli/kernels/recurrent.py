@@ -10,9 +10,9 @@ from math import ceil
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _AHEAD = 4
 _MOST_SUMS = 64
 """Sums that a thread may keep: of 1024 threads each has 64 registers, but so many are not chosen together."""
@@ -128,7 +128,7 @@ class RecurrentFamily:
         reasons = []
         if s.unit_threads < 1 or s.slices < 1 or not 1 <= s.threads <= MOST_THREADS:
             reasons.append(f"{s.unit_threads} × {s.slices} threads a block; 1 to {MOST_THREADS} are possible")
-        if s.vector < 1 or s.vector & (s.vector - 1):
+        if not is_power(s.vector):
             reasons.append(f"a vector of {s.vector} units; it must be a power of two")
         elif problem.hidden % s.vector:
             reasons.append(f"{problem.hidden} units are no multiple of vectors of {s.vector}")

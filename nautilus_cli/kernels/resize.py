@@ -11,10 +11,10 @@ from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _MOST_SUMS = 32
 """Results that a thread may hold at once."""
 
@@ -83,7 +83,7 @@ class ResizeFamily:
         s = schedule
         for field in fields(s):
             value = getattr(s, field.name)
-            if value < 1 or value & (value - 1):
+            if not is_power(value):
                 return (f"{field.name} is {value}; it must be a power of two",)
         reasons = []
         if s.threads > MOST_THREADS:
@@ -101,7 +101,7 @@ class ResizeFamily:
 
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return 16-byte vectors along channels, warps along what is consecutive, and shared tables where rows are plenty."""
-        vector = 8 if target.is_emulated else max(1, min(8, _TRANSACTION_BYTES // problem.x_storage.bytes))
+        vector = 8 if target.is_emulated else max(1, min(8, TRANSACTION_BYTES // problem.x_storage.bytes))
         while problem.channels % vector:
             vector //= 2
         lanes = 1

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _MOST_HELD = 32
 """Elements of one load that a thread may hold."""
 
@@ -76,7 +76,7 @@ class RowFamily:
         group = schedule.row_lanes * schedule.column_threads
         reasons = []
         for name in ("row_lanes", "column_threads", "vector"):
-            if not _is_power_of_two(getattr(schedule, name)):
+            if not is_power(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
         if not 1 <= schedule.threads <= MOST_THREADS:
             reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
@@ -121,12 +121,12 @@ class RowFamily:
 
 def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
     """Columns are neighbours in memory: vectors along them."""
-    vector = _vector(problem, _TRANSACTION_BYTES // problem.element_bytes)
+    vector = _vector(problem, TRANSACTION_BYTES // problem.element_bytes)
     units = max(1, -(-problem.columns // vector))
     if units <= 8 * WARP_THREADS:
-        column_threads = min(WARP_THREADS, _ceil_power(units))
+        column_threads = min(WARP_THREADS, power_at_least(units))
     else:
-        column_threads = min(MOST_THREADS, max(2 * WARP_THREADS, _ceil_power(-(-units // 4))))
+        column_threads = min(MOST_THREADS, max(2 * WARP_THREADS, power_at_least(-(-units // 4))))
     threads = max(128, column_threads)
     # Fewer rows a block where the blocks would not reach every multiprocessor.
     while threads > max(WARP_THREADS, column_threads) and problem.rows * column_threads < target.multiprocessors * threads:
@@ -138,8 +138,8 @@ def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
 
 def _choose_strided(problem: Problem, target: Target) -> Schedule:
     """Rows are neighbours in memory: neighbouring threads take them; the columns are split until the device is full."""
-    row_lanes = min(WARP_THREADS, _ceil_power(problem.rows))
-    most = min(MOST_THREADS // row_lanes, _ceil_power(problem.columns))
+    row_lanes = min(WARP_THREADS, power_at_least(problem.rows))
+    most = min(MOST_THREADS // row_lanes, power_at_least(problem.columns))
     column_threads = 1
     while column_threads < most and problem.rows * column_threads < target.multiprocessors * 512:
         column_threads *= 2
@@ -161,10 +161,7 @@ def _choose_emulated(problem: Problem) -> Schedule:
 
 def _vector(problem: Problem, most: int) -> int:
     """Return the greatest power of two up to MOST that divides the columns."""
-    vector = max(1, min(8, most))
-    while vector > 1 and problem.columns % vector:
-        vector //= 2
-    return vector
+    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 def _items(problem: Problem, threads: int, column_threads: int, vector: int) -> int:
@@ -176,15 +173,6 @@ def _items(problem: Problem, threads: int, column_threads: int, vector: int) -> 
 def _most_held(threads: int) -> int:
     """Return how many elements of one load a thread of so large a block may hold."""
     return min(_MOST_HELD, _MOST_HELD_BLOCK // max(1, threads))
-
-
-def _ceil_power(number: int) -> int:
-    """Return the least power of two that is not less than NUMBER."""
-    return 1 << max(0, number - 1).bit_length()
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
 
 
 FAMILY = RowFamily()

@@ -8,10 +8,10 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power, power_divisor
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _SLOT_BYTES = 8
 """Shared memory for the total of one warp (kernels/scan.cuh)."""
 
@@ -69,7 +69,7 @@ class ScanFamily:
         if not 1 <= schedule.threads <= MOST_THREADS:
             reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
         for name in ("column_threads", "vector"):
-            if not _is_power_of_two(getattr(schedule, name)):
+            if not is_power(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
         if schedule.column_threads > 0 and schedule.threads % schedule.column_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.column_threads} threads a row")
@@ -83,7 +83,7 @@ class ScanFamily:
         """Return a thread a row where that fills the device and reads neighbours together, else as many as the row keeps busy."""
         if target.is_emulated:
             return Schedule(threads=16, column_threads=1, vector=_vector(problem, 8))
-        vector = 1 if problem.is_row_contiguous else _vector(problem, _TRANSACTION_BYTES // problem.storage.bytes)
+        vector = 1 if problem.is_row_contiguous else _vector(problem, TRANSACTION_BYTES // problem.storage.bytes)
         units = max(1, problem.columns // vector)
         column_threads = 1
         resident = target.multiprocessors * target.threads_multiprocessor
@@ -114,14 +114,7 @@ class ScanFamily:
 
 def _vector(problem: Problem, most: int) -> int:
     """Return the greatest power of two up to MOST that divides the columns."""
-    vector = max(1, min(8, most))
-    while vector > 1 and problem.columns % vector:
-        vector //= 2
-    return vector
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
+    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 FAMILY = ScanFamily()

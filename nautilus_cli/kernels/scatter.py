@@ -9,10 +9,9 @@ from itertools import product
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
 from nautilus_cli.targets.base import Target
-
-_TRANSACTION_BYTES = 16
 
 _THREADS = 128
 _CELL_BYTES_THREAD = 128
@@ -94,7 +93,7 @@ class ScatterFamily:
         elif schedule.threads % schedule.group_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.group_threads} threads a group")
         for name in ("group_columns", "vector"):
-            if not _is_power_of_two(getattr(schedule, name)):
+            if not is_power(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
         if schedule.group_columns > schedule.group_threads:
             reasons.append(f"{schedule.group_columns} columns for {schedule.group_threads} threads")
@@ -120,8 +119,8 @@ class ScatterFamily:
         if problem.is_row_contiguous or problem.columns == 1:
             group_threads, group_columns, vector = WARP_THREADS, 1, 1
         elif problem.is_shared:
-            vector = _vector(problem, max(1, _TRANSACTION_BYTES // problem.value.bytes))
-            group_threads, group_columns = WARP_THREADS, min(WARP_THREADS, _ceil_power(problem.columns // vector))
+            vector = _vector(problem, max(1, TRANSACTION_BYTES // problem.value.bytes))
+            group_threads, group_columns = WARP_THREADS, min(WARP_THREADS, power_at_least(problem.columns // vector))
         else:
             group_threads, group_columns, vector = 1, 1, 1
         slots = group_threads // group_columns
@@ -153,26 +152,14 @@ class ScatterFamily:
 
 def _choose_emulated(problem: Problem) -> Schedule:
     """One thread a column: lanes of a warp would have to meet for every 32 updates."""
-    threads = min(16, _ceil_power(problem.columns))
+    threads = min(16, power_at_least(problem.columns))
     rows = max(1, min(problem.rows, _EMULATED_ROWS // threads))
     return Schedule(threads=threads, group_threads=1, group_columns=1, rows=rows, vector=1)
 
 
 def _vector(problem: Problem, most: int) -> int:
     """Return the greatest power of two up to MOST that divides the columns."""
-    vector = min(8, most)
-    while vector > 1 and problem.columns % vector:
-        vector //= 2
-    return vector
-
-
-def _ceil_power(number: int) -> int:
-    """Return the least power of two that is not less than NUMBER."""
-    return 1 << max(0, number - 1).bit_length()
-
-
-def _is_power_of_two(number: int) -> bool:
-    return number > 0 and number & (number - 1) == 0
+    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 FAMILY = ScatterFamily()

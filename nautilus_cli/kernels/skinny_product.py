@@ -14,8 +14,20 @@ from math import ceil, prod
 from nautilus_cli.ir.dims import is_symbolic, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
-from nautilus_cli.kernels.product import Product, work_cycles
+from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, work_cycles
+from nautilus_cli.kernels.limits import (
+    LINE_BYTES,
+    MOST_BLOCKS_X,
+    MOST_BLOCKS_Y,
+    MOST_CLUSTER,
+    MOST_REGISTERS,
+    MOST_THREADS,
+    SCHEDULERS,
+    TRANSACTION_BYTES,
+    WARP_THREADS,
+)
+from nautilus_cli.kernels.powers import power_at_most, power_divisor
+from nautilus_cli.kernels.product import Product
 from nautilus_cli.targets.base import Target
 
 MMA_ROWS = 16
@@ -25,13 +37,7 @@ MMA_LANES = 4
 MMA_VECTOR = 8
 """Elements of a lane's load there: two steps of mma."""
 
-_MOST_REGISTERS = 255
-_MOST_RESIDENT_BLOCKS = 32
-_SYSTEM_SMEM_BYTES = 1024
-_TRANSACTION_BYTES = 16
 _SUM_BYTES = 4
-_MOST_CLUSTER = 8
-"""Source: CUDA C++ Programming Guide 13, Thread Block Clusters."""
 _MOST_SUMS = 64
 """Of a thread without tensor cores; more would not fit beside the weights on their way."""
 _MOST_ROWS_BYTES = 48 * 1024
@@ -40,8 +46,6 @@ _MOST_RING_BYTES = 96 * 1024
 _STAGES = 3
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 174 schedules of 19 products on an H200, to 13 % (rms).
-_CYCLES_PER_US = 1750
-_SCHEDULERS = 4
 _START_CYCLES = 900
 _BLOCK_CYCLES = 2180
 _STEP_LATENCY = 780  # of a block that waits for its next weights
@@ -51,14 +55,12 @@ _MEMORY_SHARE = 0.98
 _L2_BYTES_PER_CYCLE = 80
 _SHARED_BYTES_PER_CYCLE = 72
 _SHORT_RUN_SHARE = 0.86  # of the bandwidth, where less than a line lies together
-_LINE_BYTES = 128
 _HIDING = 2.4
 _ACROSS_SHARE = 0.6  # of it, where n is last and a warp reads a few columns of many depths
 _CLUSTER_CYCLES = 4000  # more than it gained wherever it was tried
 _REMOTE_BYTES_PER_CYCLE = 6
 
 # Cost model of the emulator, in nanoseconds of one core.
-_THREAD_START_NS = 150
 _BARRIER_NS = 25
 _WARP_CALL_NS = 1600  # a rendezvous of 32 lanes
 _FETCH_NS = 12
@@ -202,8 +204,8 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
         reasons.append(f"a tile of {s.tile_k} steps is no multiple of the {step} that a block has on their way")
     if s.tile_k % s.vector_a:
         reasons.append(f"vector_a of {s.vector_a} does not divide a tile of {s.tile_k} steps")
-    if s.cluster_k > _MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
-        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {_MOST_CLUSTER if target.has_clusters else 1} are possible")
+    if s.cluster_k > MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
+        reasons.append(f"{s.cluster_k} blocks in a cluster; at most {MOST_CLUSTER if target.has_clusters else 1} are possible")
     if s.stages > 8:
         reasons.append(f"{s.stages} stages; at most 8 are written")
     if s.stages == 1 and _tiles(problem, s) > 1:
@@ -216,8 +218,8 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
     ):
         if run % vector:
             reasons.append(f"vector_{name} of {vector} does not divide {run}, the extent that it runs along")
-        elif vector * storage > _TRANSACTION_BYTES:
-            reasons.append(f"vector_{name} of {vector} is more than a transaction of {_TRANSACTION_BYTES} bytes")
+        elif vector * storage > TRANSACTION_BYTES:
+            reasons.append(f"vector_{name} of {vector} is more than a transaction of {TRANSACTION_BYTES} bytes")
     if s.vector_c > min(s.tile_n, 8):
         reasons.append(f"vector_c of {s.vector_c}; at most {min(s.tile_n, 8)} are possible")
     elif problem.shape.n % s.vector_c:
@@ -226,7 +228,7 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
         reasons.append("the epilogue takes one sum at a time; two make a result")
     if smem_bytes(s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(_MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
+    available = min(MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
     if not target.is_emulated and registers(problem, s, fewest=True) > available:
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
     if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
@@ -255,14 +257,14 @@ def completed(problem: SkinnyProduct, schedule: Schedule, tile_k: int = 0) -> Sc
         tile_k: least depth of a tile of A's rows, in a ring of stages; by default all of it in one, if there is room.
     """
     s = schedule
-    vector_b = _power_divisor(problem.shape.b_run, _TRANSACTION_BYTES // problem.shape.b_bytes)
+    vector_b = power_divisor(problem.shape.b_run, TRANSACTION_BYTES // problem.shape.b_bytes)
     if not problem.shape.b_k_last:
         tile_n = max(s.tile_n, vector_b * (WARP_THREADS // s.lanes_k))
         s = replace(s, thread_n=vector_b, tile_n=tile_n, tile_m=min(s.tile_m, _MOST_SUMS // vector_b))
-    s = replace(s, vector_b=vector_b, vector_c=_power_divisor(problem.shape.n, min(s.tile_n, 4)))
+    s = replace(s, vector_b=vector_b, vector_c=power_divisor(problem.shape.n, min(s.tile_n, 4)))
     s = _with_rows(problem, s, problem.shape.k, tile_k)
     along = s.tile_k & -s.tile_k
-    return replace(s, vector_a=_power_divisor(problem.shape.a_run, min(_TRANSACTION_BYTES // problem.shape.a_bytes, along)))
+    return replace(s, vector_a=power_divisor(problem.shape.a_run, min(TRANSACTION_BYTES // problem.shape.a_bytes, along)))
 
 
 def _with_rows(problem: SkinnyProduct, schedule: Schedule, depth: int, tile_k: int = 0) -> Schedule:
@@ -280,16 +282,6 @@ def _with_rows(problem: SkinnyProduct, schedule: Schedule, depth: int, tile_k: i
 def for_all_sizes(problem: SkinnyProduct, schedule: Schedule) -> Schedule:
     """Return the schedule, chosen for one depth, with rows in shared memory as the greatest needs them."""
     return _with_rows(problem, schedule, upper(problem.shape.k)) if is_symbolic(problem.shape.k) else schedule
-
-
-def _power_divisor(number: int, most: int) -> int:
-    """Return the greatest power of two up to MOST, itself one, that divides NUMBER."""
-    return min(number & -number, most) if number else most
-
-
-def _powers(first: int, last: int) -> tuple[int, ...]:
-    """Return the powers of two from FIRST, itself one, to LAST."""
-    return tuple(first << i for i in range(max(0, (last // first).bit_length())))
 
 
 def schedules(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:  # noqa: ARG001 - as all rules have it
@@ -344,11 +336,11 @@ def choose(problem: SkinnyProduct, target: Target) -> Schedule:
 
 def candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate: two to eight warps, sixteen on tensor cores, none idle along a short depth."""
-    vector_b = _power_divisor(problem.shape.b_run, _TRANSACTION_BYTES // problem.shape.b_bytes)
+    vector_b = power_divisor(problem.shape.b_run, TRANSACTION_BYTES // problem.shape.b_bytes)
     fewest, most = (1, 4) if target.is_emulated else (2, 16)
     ways: list[tuple[bool, tuple[int, ...], tuple[int, ...]]] = [(False, (1, 2, 4, 8), (4, 8, 16, 32))]
     if problem.shape.b_k_last:
-        lanes = min(WARP_THREADS, max(4, _power_at_most(problem.shape.k // vector_b)))
+        lanes = min(WARP_THREADS, max(4, power_at_most(problem.shape.k // vector_b)))
         ways = [(False, (1, 2, 4, 8), (lanes,))]
         if problem.may_use_tensor_cores and problem.shape.m > 1 and vector_b == MMA_VECTOR:
             ways.append((True, (2, 4), (MMA_LANES,)))
@@ -366,11 +358,6 @@ def candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:
                     yield replace(found, blocks=min(blocks, target.threads_multiprocessor // found.threads))
 
 
-def _power_at_most(number: int) -> int:
-    """Return the greatest power of two that is at most NUMBER; 1 where that is none."""
-    return 1 << max(0, number.bit_length() - 1)
-
-
 def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     """Return the estimated time in microseconds, with programmatic edges.
 
@@ -380,7 +367,8 @@ def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     s = schedule
     blocks = prod(grid(problem, s))
     each = ceil(blocks / target.multiprocessors)  # of a multiprocessor
-    resident = max(1, min(_resident_blocks(problem, s, target), each))  # of no rows there is no block
+    held = resident_blocks(target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(s), fewest=s.blocks)
+    resident = max(1, min(held, each))  # of no rows there is no block
     depth = ceil(problem.shape.k / s.cluster_k)
     weights = s.tile_n * depth  # of a block
     steps = ceil(depth / step_depth(problem, s))
@@ -403,35 +391,20 @@ def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     if s.cluster_k > 1:
         finish += _CLUSTER_CYCLES + sums / _REMOTE_BYTES_PER_CYCLE
     alone = _BLOCK_CYCLES + staged + steps * in_step + (steps - 1) * _STEP_LATENCY + finish
-    bandwidth = _MEMORY_SHARE * target.memory_bytes_per_us / _CYCLES_PER_US / target.multiprocessors
-    if problem.shape.b_k_last and s.lanes_k * s.vector_b * problem.shape.b_bytes < _LINE_BYTES:
+    bandwidth = _MEMORY_SHARE * target.memory_bytes_per_us / CYCLES_PER_US / target.multiprocessors
+    if problem.shape.b_k_last and s.lanes_k * s.vector_b * problem.shape.b_bytes < LINE_BYTES:
         bandwidth *= _SHORT_RUN_SHARE
     if not problem.shape.b_k_last:
         bandwidth *= _ACROSS_SHARE
     parts = (
         each * weights * problem.shape.b_bytes / bandwidth,
         each * (weights * problem.shape.b_bytes + rows) / _L2_BYTES_PER_CYCLE,
-        each * issue / _SCHEDULERS,
+        each * issue / SCHEDULERS,
         each * shared / _SHARED_BYTES_PER_CYCLE,
         each / resident * alone,
     )
     cycles: float = _START_CYCLES + sum(part**_HIDING for part in parts) ** (1 / _HIDING)
-    return cycles / _CYCLES_PER_US
-
-
-def _resident_blocks(problem: SkinnyProduct, schedule: Schedule, target: Target) -> int:
-    """Return how many blocks a multiprocessor holds."""
-    s = schedule
-    each = min(registers(problem, s), target.registers_multiprocessor // (s.threads * s.blocks))
-    return max(
-        1,
-        min(
-            target.threads_multiprocessor // s.threads,
-            target.registers_multiprocessor // (each * s.threads),
-            target.smem_bytes_multiprocessor // (smem_bytes(s) + _SYSTEM_SMEM_BYTES),
-            _MOST_RESIDENT_BLOCKS,
-        ),
-    )
+    return cycles / CYCLES_PER_US
 
 
 def emulated_ns(problem: SkinnyProduct, schedule: Schedule) -> float:
@@ -448,6 +421,6 @@ def emulated_ns(problem: SkinnyProduct, schedule: Schedule) -> float:
         work += s.threads // WARP_THREADS * _WARP_CALL_NS * s.lanes_k.bit_length()
     work += s.threads * loads * items * _FETCH_NS
     rows = s.tile_m * ceil(problem.shape.k / s.tile_k) * s.tile_k / s.vector_a * _FETCH_NS
-    start = s.threads * (_THREAD_START_NS + 3 * _BARRIER_NS)
+    start = s.threads * (THREAD_START_NS + 3 * _BARRIER_NS)
     finish = s.tile_m * s.tile_n / s.vector_c * _EPILOGUE_NS
     return ceil(blocks / 2) * 2 * (start + work + rows + finish)

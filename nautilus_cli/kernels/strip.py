@@ -10,11 +10,21 @@ from dataclasses import dataclass
 from itertools import product as combinations
 from math import ceil
 
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.estimates import CYCLES_PER_US
+from nautilus_cli.kernels.limits import (
+    LINE_BYTES,
+    MOST_BLOCKS_X,
+    MOST_BLOCKS_Y,
+    MOST_RESIDENT_BLOCKS,
+    MOST_THREADS,
+    SCHEDULERS,
+    TRANSACTION_BYTES,
+    WARP_THREADS,
+)
+from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.kernels.window import Window
 from nautilus_cli.targets.base import Target
 
-_TRANSACTION_BYTES = 16
 _MOST_STRIPS = 2**31 - 1
 """`Strip` numbers them in an int."""
 _MOST_HELD_REGISTERS = 160
@@ -24,16 +34,12 @@ _UNROLLED_REGISTERS = 96
 """Rows are unrolled where their reads fit in this many registers, as there."""
 
 # Cost model, in cycles of a multiprocessor: round numbers that put measured schedules of an H200 in order.
-_CYCLES_PER_US = 1750
-_SCHEDULERS = 4
 _READ_LATENCY = 350
 _READ_INSTRUCTIONS = 6
 _STAGE_INSTRUCTIONS = 8
-_LINE_BYTES = 128
 _LINE_CYCLES = 3.5
 _BLOCK_CYCLES = 150
 _STAGED_AT_ONCE = 8
-_MOST_RESIDENT_BLOCKS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +69,7 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
     """Return why this schedule cannot serve this window on any target; empty where it can."""
     s = schedule
     for name, value in (("threads", s.threads), ("lanes", s.lanes), ("vector", s.vector), ("pixels", s.pixels)):
-        if value < 1 or value & (value - 1):
+        if not is_power(value):
             return [f"{name} is {value}; it must be a power of two"]
     reasons = []
     if s.threads > MOST_THREADS:
@@ -113,7 +119,7 @@ def choose(window: Window, channels: int, element_bytes: int, most_vector: int, 
         target: that is ranked for.
         staged_bytes: of the weights of a channel that a block first brings into shared memory; 0 where there are none.
     """
-    vectors = [v for v in (1, 2, 4, 8) if channels % v == 0 and v <= most_vector and v * element_bytes <= _TRANSACTION_BYTES]
+    vectors = [v for v in (1, 2, 4, 8) if channels % v == 0 and v <= most_vector and v * element_bytes <= TRANSACTION_BYTES]
     if target.is_emulated:
         # A thread costs a fiber there, and nothing is gained by many.
         candidates = combinations((32,), _lanes(channels, vectors[-1]), vectors[-1:], (1, 2, 4, 8))
@@ -130,7 +136,7 @@ def choose(window: Window, channels: int, element_bytes: int, most_vector: int, 
 
 def gpu_us(window: Window, channels: int, element_bytes: int, schedule: Schedule, target: Target, staged_bytes: int = 0) -> float:
     """Return the estimated time in microseconds; arguments as for `choose`."""
-    return estimate_cycles(window, channels, element_bytes, schedule, target, staged_bytes) / _CYCLES_PER_US
+    return estimate_cycles(window, channels, element_bytes, schedule, target, staged_bytes) / CYCLES_PER_US
 
 
 def _lanes(channels: int, vector: int) -> tuple[int, ...]:
@@ -160,12 +166,12 @@ def estimate_cycles(window: Window, channels: int, element_bytes: int, schedule:
         waits += ceil(staged / _STAGED_AT_ONCE)
     taps = w.taps * s.pixels
     issue = staged * _STAGE_INSTRUCTIONS + reads * _READ_INSTRUCTIONS + taps * (s.vector + (1 if staged_bytes else 0)) + s.pixels * 10
-    alone = issue * max(1.0, warps / _SCHEDULERS) + waits * _READ_LATENCY
+    alone = issue * max(1.0, warps / SCHEDULERS) + waits * _READ_LATENCY
     # A request costs a cycle for each line of the first-level cache that it touches; shorter runs touch more.
     run = min(s.lanes * s.vector, channels) * element_bytes
-    lines = WARP_THREADS * s.vector * element_bytes / min(run, _LINE_BYTES)
-    busy = max(warps * issue / _SCHEDULERS, warps * reads * lines * _LINE_CYCLES) + _BLOCK_CYCLES
-    resident = max(1, min(target.threads_multiprocessor // s.threads, _MOST_RESIDENT_BLOCKS))
+    lines = WARP_THREADS * s.vector * element_bytes / min(run, LINE_BYTES)
+    busy = max(warps * issue / SCHEDULERS, warps * reads * lines * _LINE_CYCLES) + _BLOCK_CYCLES
+    resident = max(1, min(target.threads_multiprocessor // s.threads, MOST_RESIDENT_BLOCKS))
     each = ceil(blocks[0] * blocks[1] / target.multiprocessors)
     rounds = ceil(each / resident)
     return max(each * busy, rounds * alone) + alone

@@ -11,6 +11,7 @@ from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.powers import is_power, power_at_least
 from nautilus_cli.targets.base import Target
 
 _HEAD_BYTES = 256 * 4 + 16
@@ -81,7 +82,7 @@ class TopKFamily:
         reasons = []
         if not 1 <= schedule.threads <= MOST_THREADS:
             reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
-        if schedule.row_threads < 1 or schedule.row_threads & (schedule.row_threads - 1):
+        if not is_power(schedule.row_threads):
             reasons.append(f"row_threads is {schedule.row_threads}; it must be a power of two")
         elif schedule.threads % schedule.row_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.row_threads} threads a row")
@@ -102,15 +103,15 @@ class TopKFamily:
         if target.is_emulated:
             return _choose_emulated(problem)
         if problem.columns > _RANKED_COLUMNS and problem.count <= _SELECTED_COUNT:
-            threads = min(MOST_THREADS, max(128, _ceil_power(problem.columns // 8)))
+            threads = min(MOST_THREADS, max(128, power_at_least(problem.columns // 8)))
             schedule = Schedule(threads=threads, row_threads=threads, items=1, tile=1, is_selected=True)
             if not self.violations(problem, schedule, target):
                 return schedule
         if problem.columns > _RANKED_COLUMNS:
             return Schedule(threads=256, row_threads=256, items=4, tile=1024, is_selected=False)
-        row_threads = min(WARP_THREADS, _ceil_power(problem.columns))
+        row_threads = min(WARP_THREADS, power_at_least(problem.columns))
         items = min(4, -(-problem.columns // row_threads))
-        return Schedule(threads=128, row_threads=row_threads, items=items, tile=_ceil_power(problem.columns), is_selected=False)
+        return Schedule(threads=128, row_threads=row_threads, items=items, tile=power_at_least(problem.columns), is_selected=False)
 
     def schedules(self, problem: Problem, target: Target) -> Iterator[Schedule]:
         """Yield the whole search space."""
@@ -145,11 +146,6 @@ def _choose_emulated(problem: Problem) -> Schedule:
         return ranked
     selected = Schedule(threads=1, row_threads=1, items=1, tile=1, is_selected=True)
     return selected if _team_bytes(problem, selected) <= _EMULATED_SMEM_BYTES else ranked
-
-
-def _ceil_power(number: int) -> int:
-    """Return the least power of two that is not less than NUMBER."""
-    return 1 << max(0, number - 1).bit_length()
 
 
 FAMILY = TopKFamily()

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, ROW_BYTES
+from nautilus_cli.kernels.limits import SYSTEM_SMEM_BYTES
 from nautilus_cli.kernels.wgmma_product.legality import MOST_STAGES
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
-from nautilus_cli.kernels.wgmma_product.resources import SYSTEM_SMEM_BYTES, beside_stages_bytes, cluster_tiles, lane_columns, stage_bytes
+from nautilus_cli.kernels.wgmma_product.resources import beside_stages_bytes, cluster_tiles, lane_columns, stage_bytes
 from nautilus_cli.kernels.wgmma_product.schedule import Schedule
 from nautilus_cli.targets.base import Target
 

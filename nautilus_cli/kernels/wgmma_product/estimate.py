@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import ceil, sqrt
 
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, ROW_BYTES
-from nautilus_cli.kernels.limits import WARP_THREADS
-from nautilus_cli.kernels.mma_product import soft_max
-from nautilus_cli.kernels.product import work_cycles
+from nautilus_cli.kernels.estimates import THREAD_START_NS, soft_max, work_cycles
+from nautilus_cli.kernels.limits import SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import STEP_BYTES, SUM_BYTES, WARPGROUP_ROWS, cluster_tiles, oriented, producer_registers
 from nautilus_cli.kernels.wgmma_product.schedule import Schedule
@@ -15,7 +14,7 @@ from nautilus_cli.targets.base import Target
 
 # Cost model of a GPU, in cycles of a multiprocessor, of launches with programmatic edges: fitted to 700 schedules of products of 16 bits
 # and of tf32 on an H200, to 10 % (rms).
-_CYCLES_PER_US = 1700
+_CYCLES_PER_US = 1700  # with tensor cores under the power limit
 _START_CYCLES = 767
 _SHARING_CYCLES = 1100  # of clusters that share operands
 _PART_CYCLES = 274  # for each block that shares the depth with another
@@ -32,7 +31,6 @@ _BOX_FINISH_CYCLES = 1970
 _BOXED_PER_CYCLE = 38.9
 _LOAD_INSTRUCTIONS = 8  # of an element of a computed A: with the others fitted to 63 schedules, to 12 % (rms)
 _LOAD_LATENCY = 1600
-_SCHEDULERS = 4
 _FEW_ROWS = 48
 _FEW_ROWS_SLOWDOWN = 0.3  # of what is missing to these: eight products of 16 to 32 rows, 0.0 to 0.5
 _MEMORY_SHARE = 0.85  # of the bandwidth
@@ -41,7 +39,6 @@ _HIDING = 2.7
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _SUM_STEP_NS = 1.2
 _STAGE_NS = 9000
-_THREAD_START_NS = 150
 _EPILOGUE_NS = 6.0
 
 
@@ -96,7 +93,7 @@ def _loading_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
     held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
     ahead = 1 if held < bands else max(1, min(4, int(most // (held * band))))
     elements = s.tile_m * ROW_BYTES / problem.element_bytes
-    issue = elements * (_LOAD_INSTRUCTIONS * loaded.streams * 2 * words + 1) / WARP_THREADS / _SCHEDULERS
+    issue = elements * (_LOAD_INSTRUCTIONS * loaded.streams * 2 * words + 1) / WARP_THREADS / SCHEDULERS
     vectors = max(1.0, ALIGNMENT_BYTES / problem.element_bytes / s.vector_a / 2)  # elements one by one take more instructions
     return (_LOAD_LATENCY * (bands // held) / ahead + issue * vectors + work_cycles(elements, loaded.work)) * s.residents
 
@@ -123,4 +120,4 @@ def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:
     steps = ceil(problem.k * problem.element_bytes / ROW_BYTES)
     tile = steps * (s.consumers * _STAGE_NS + s.tile_m * s.tile_n * 4 * _SUM_STEP_NS) + s.tile_m * s.tile_n * _EPILOGUE_NS / s.vector_c
     tiles = ceil(cluster_tiles(problem, s) / s.blocks) * min(s.blocks, 2)
-    return tiles * tile + s.blocks * s.threads * _THREAD_START_NS
+    return tiles * tile + s.blocks * s.threads * THREAD_START_NS

@@ -10,11 +10,11 @@ from math import ceil
 from nautilus_cli.ir.dims import is_symbolic, lower
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
+from nautilus_cli.kernels.limits import MOST_CLUSTER, SYSTEM_SMEM_BYTES
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import (
     SUM_BYTES,
     SUM_OVERHEAD_REGISTERS,
-    SYSTEM_SMEM_BYTES,
     WARPGROUP_ROWS,
     cluster_tiles,
     consumer_registers,
@@ -84,8 +84,8 @@ def _cluster_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[s
         yield "a cluster shares one operand, not both"
     elif s.parts > 1 and s.cluster_m * s.cluster_n > 1:
         yield "blocks share operands, or parts of the depth, not both"
-    elif s.cluster > 8:
-        yield f"{s.cluster} blocks in a cluster; at most 8 are possible"
+    elif s.cluster > MOST_CLUSTER:
+        yield f"{s.cluster} blocks in a cluster; at most {MOST_CLUSTER} are possible"
     wide = ROW_BYTES // problem.element_bytes
     seen = oriented(problem, s)
     for name, tile, share, k_last in (("m", s.tile_m, s.cluster_n, seen.a_k_last), ("n", s.tile_n, s.cluster_m, seen.b_k_last)):

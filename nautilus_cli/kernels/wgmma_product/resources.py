@@ -21,9 +21,6 @@ SUM_BYTES = 4
 SUM_OVERHEAD_REGISTERS = 48
 """Of a consumer's thread, beside its sums."""
 
-SYSTEM_SMEM_BYTES = 1024
-"""Shared memory of each block that the system takes."""
-
 _BARRIER_BYTES = 16
 
 
