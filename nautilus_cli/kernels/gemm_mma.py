@@ -41,6 +41,10 @@ class Problem:
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
         part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
             neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
+        moment_parts: where it is not 0, `Epilogue` is handed the mean and the variance of the row of A too, as its last parameters. They
+            are joined of so many parts of the row, of `moment_columns` each: the functor `Moments` at (batch, m, value) only loads the
+            mean and the sum of squared deviations of each in turn, in float.
+        moment_columns: of such a part.
     """
 
     batch: int
@@ -58,11 +62,19 @@ class Problem:
     a_work: int = 0
     is_paired: bool = False
     part_columns: int = 0
+    moment_parts: int = 0
+    moment_columns: int = 0
 
     @property
     def product(self) -> MmaProduct:
         """The problem as the main loop sees it."""
-        return MmaProduct(shape=product_of(self), element_bytes=self.multiply.bytes, terms=self.terms, part_columns=self.part_columns)
+        return MmaProduct(
+            shape=product_of(self),
+            element_bytes=self.multiply.bytes,
+            terms=self.terms,
+            part_columns=self.part_columns,
+            moment_parts=self.moment_parts,
+        )
 
 
 class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):
@@ -82,4 +94,6 @@ class GemmMmaFamily(ProductFamily[MmaProduct, Schedule]):
         return (*reasons, *super().violations(problem, schedule, target))
 
 
-FAMILY = GemmMmaFamily(name="gemm_mma", rules=mma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics",))
+FAMILY = GemmMmaFamily(
+    name="gemm_mma", rules=mma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics", "Moments")
+)

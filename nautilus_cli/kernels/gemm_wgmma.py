@@ -48,6 +48,10 @@ class Problem:
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
         part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
             neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
+        moment_parts: where it is not 0, `Epilogue` is handed the mean and the variance of the row of A too, as its last parameters. They
+            are joined of so many parts of the row, of `moment_columns` each: the functor `Moments` at (batch, m, value) only loads the
+            mean and the sum of squared deviations of each in turn, in float.
+        moment_columns: of such a part.
     """
 
     batch: int
@@ -68,6 +72,8 @@ class Problem:
     a_work: int = 0
     is_paired: bool = False
     part_columns: int = 0
+    moment_parts: int = 0
+    moment_columns: int = 0
 
     @property
     def _loaded(self) -> Loaded:
@@ -89,6 +95,7 @@ class Problem:
             loaded_a=self._loaded if self.computes_a else None,
             is_paired=self.is_paired,
             part_columns=self.part_columns,
+            moment_parts=self.moment_parts,
         )
 
 
@@ -174,5 +181,5 @@ def _is_streamed(step: Step) -> bool:
 
 
 FAMILY = GemmWgmmaFamily(
-    name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics",)
+    name="gemm_wgmma", rules=wgmma_product, problem_type=Problem, schedule_type=Schedule, optional_functors=("Statistics", "Moments")
 )

@@ -20,6 +20,7 @@ FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "max": np.maximum,
     "min": np.minimum,
     "exp": np.exp,
+    "reciprocal": np.reciprocal,
     "sqrt": np.sqrt,
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),

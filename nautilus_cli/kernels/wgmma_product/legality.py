@@ -137,8 +137,8 @@ def _epilogue_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[
         yield "the epilogue takes one sum at a time; two make a result"
     if problem.part_columns and (problem.n % problem.part_columns or finished_columns(s) % problem.part_columns):
         yield f"{finished_columns(s)} columns of a tile, and n = {problem.n}, are no whole parts of {problem.part_columns}"
-    if s.swaps and (problem.is_paired or problem.part_columns or problem.loaded_a is not None):
-        yield "operands do not change places where one is computed, or columns of the result belong together"
+    if s.swaps and (problem.is_paired or problem.part_columns or problem.moment_parts or problem.loaded_a is not None):
+        yield "operands do not change places where one is computed, or what belongs to a row or to several columns is asked for"
     if s.stores_boxes and not problem.result_bytes:
         yield "the result is no tensor that boxes can be stored in"
     elif s.stores_boxes and s.tile_n // problem.sums * problem.result_bytes % ROW_BYTES:

@@ -39,6 +39,7 @@ class WgmmaProduct:
         loaded_a: how threads load and compute A; None where bulk copies bring it.
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
         part_columns: neighbouring results of a row whose statistics are wanted, which the lanes of one warp have; 0 for none.
+        moment_parts: parts of a row of A whose statistics are joined for the epilogue; 0 for none.
     """
 
     batch: int
@@ -53,6 +54,7 @@ class WgmmaProduct:
     loaded_a: Loaded | None = None
     is_paired: bool = False
     part_columns: int = 0
+    moment_parts: int = 0
 
     @property
     def sums(self) -> int:

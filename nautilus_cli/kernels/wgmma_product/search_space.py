@@ -39,7 +39,8 @@ def space(problem: WgmmaProduct) -> Mapping[str, tuple[int, ...]]:
 
 def may_swap(problem: WgmmaProduct) -> bool:
     """Whether fewer rows than an instruction has make a product worth transposing."""
-    return upper(problem.m) <= WARPGROUP_ROWS and not problem.is_paired and not problem.part_columns and problem.loaded_a is None
+    is_plain = not (problem.is_paired or problem.part_columns or problem.moment_parts or problem.loaded_a is not None)
+    return is_plain and upper(problem.m) <= WARPGROUP_ROWS
 
 
 def schedules(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:

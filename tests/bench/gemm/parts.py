@@ -21,8 +21,8 @@ from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 
-Shape = tuple[int, int, int]
-"""m, n and k."""
+Shape = tuple[int, ...]
+"""m, n and k, and more where a bench says so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

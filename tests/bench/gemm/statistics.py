@@ -1,11 +1,11 @@
-"""Measures what statistics of a product's rows cost, and what whoever normalises them could save.
+"""Measures two products with a norm of rows between them: as three kernels, and as two that leave and take statistics of the rows.
 
 Usage:
     python -m tests.bench.gemm.statistics build FILE           compile the kernels for sm_90a; needs no GPU
     python -m tests.bench.gemm.statistics run FILE OUT.json    measure them; needs a GPU and torch
 
-Of each product with a bias and a residual, without statistics and with them, the best schedules by the ranking; LayerNormalization of its
-result as one row kernel; and what would take its place: a row kernel that finishes the statistics, and a pointwise one that normalises.
+The best schedules by the ranking of a product with a bias and a residual, without statistics and with them, of a product with a bias of
+what is normalised already and of what it normalises itself, and the norm as a row kernel: each alone, and the best behind each other.
 """
 
 from __future__ import annotations
@@ -30,17 +30,25 @@ from nautilus_cli.targets.registry import target
 from tests.bench.gemm.parts import Part, Shape, command, compiled, ranked
 from tests.emulated.building import Steps
 
-SHAPES = ((128, 768, 768), (128, 768, 3072), (197, 768, 3072), (1576, 768, 768), (6304, 768, 3072), (4096, 2048, 2048))
-"""m, n, k."""
+SHAPES = (
+    (128, 768, 768, 3072),
+    (128, 768, 3072, 2304),
+    (197, 768, 768, 3072),
+    (197, 768, 3072, 2304),
+    (512, 1024, 1024, 4096),
+    (1024, 768, 3072, 3072),
+    (4096, 768, 3072, 3072),
+    (4096, 4096, 4096, 4096),
+)
+"""m, n and k of the product whose results are normalised, and n of the one that follows."""
 PART = 32
 BUILT = 4
 GRAPH_US = 800
 TURNS = 9
 CHAINS = {
-    "product, norm": ("product", "norm"),
-    "product, moments": ("product", "moments"),
-    "statistics, finish": ("statistics", "finish"),
-    "statistics, finish, normalise": ("statistics", "finish", "normalise"),
+    "product, norm, consumer": ("product", "norm", "consumer"),
+    "statistics, folded": ("statistics", "folded"),
+    "product, consumer": ("product", "consumer"),
 }
 """Kernels behind each other, the best of each."""
 
@@ -48,83 +56,77 @@ Launch = Callable[[int], None]
 """Launches something, told the number of the launch."""
 
 
-def products(shape: Shape, part: int) -> Iterator[KernelRequest]:
+def plain(slot: int, rows: int, columns: int) -> Expression:
+    """Return a functor that only loads a matrix."""
+    return Expression((Load(slot, F16, identity((1, rows, columns))),), (0,))
+
+
+def producers(shape: Shape, part: int) -> Iterator[KernelRequest]:
     """Yield the best schedules of a product with a bias and a residual; with statistics of parts of its rows where PART is not 0."""
-    m, n, k = shape
-    a, b = (Expression((Load(slot, F16, identity((1, rows, k))),), (0,)) for slot, rows in ((0, m), (1, n)))
+    m, n, k, _ = shape
     steps, where = Steps(), (1, m, n)
     biased = steps.apply("add", steps.parameter(0), steps.load(3, F16, from_strides(where, (0, 0, 1))))
     summed = steps.apply("add", biased, steps.load(4, F16, identity(where)))
     rounded = steps.apply("cast_f32_f16", summed) if part else summed
     steps.store(rounded, 2, F16, identity(where))
-    functors: tuple[tuple[str, Expression], ...] = (("A", a), ("B", b), ("Epilogue", steps.expression(*[rounded][: bool(part)])))
+    functors: tuple[tuple[str, Expression], ...] = (("Epilogue", steps.expression(*[rounded][: bool(part)])),)
     if part:
         finish = Steps()
         for number in range(2):
             finish.store(finish.parameter(number), 5, F32, from_strides((1, m, n // part), (0, 2 * n // part, 2), number))
         functors = (*functors, ("Statistics", finish.expression()))
-    extents: dict[str, Any] = {
-        "batch": 1,
-        "m": m,
-        "n": n,
-        "k": k,
-        "a_k_last": True,
-        "b_k_last": True,
-        "multiply": F16,
-        "part_columns": part,
-    }
-    problems: tuple[tuple[str, Any], ...] = (
-        ("gemm_mma", gemm_mma.Problem(**extents, b_is_constant=True)),
-        ("gemm_wgmma", gemm_wgmma.Problem(**extents, b_is_constant=True)),
-    )
-    for name, problem, schedule in ranked(problems, lambda s: (s.tile_m, s.tile_n, s.threads), count=BUILT):
-        yield KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=6 if part else 5)
+    yield from best((m, n, k), functors, 6 if part else 5, part_columns=part)
 
 
-def norms(shape: Shape) -> Iterator[tuple[str, Graph]]:
-    """Yield the graphs of one kernel each that normalise rows: all of it, its statistics alone, the end of these, and what is left then."""
-    m, n, _ = shape
-    parts = n // PART
+def consumers(shape: Shape, part: int) -> Iterator[KernelRequest]:
+    """Yield the best schedules of a product with a bias; of rows that it normalises, by moments of parts of them, where PART is not 0."""
+    m, k, _, n = shape
+    steps, where = Steps(), (1, m, n)
+    result = steps.parameter(0)
+    functors: tuple[tuple[str, Expression], ...] = ()
+    if part:
+        scale = steps.apply("reciprocal", steps.apply("sqrt", steps.apply("add", steps.parameter(2), steps.constant(1e-5))))
+        moved = steps.apply("mul", steps.parameter(1), steps.load(5, F32, from_strides(where, (0, 0, 1))))
+        result = steps.apply("mul", steps.apply("sub", result, moved), scale)
+        functors = (("Moments", Expression((Load(4, F32, identity((1, m, 2 * k // part))),), (0,))),)
+    biased = steps.apply("add", result, steps.load(3, F32 if part else F16, from_strides(where, (0, 0, 1))))
+    steps.store(biased, 2, F16, identity(where))
+    functors = (("Epilogue", steps.expression()), *functors)
+    yield from best((m, n, k), functors, 6 if part else 4, moment_parts=k // part if part else 0, moment_columns=part)
+
+
+def best(
+    extents: tuple[int, int, int], functors: tuple[tuple[str, Expression], ...], pointers: int, **more: int
+) -> Iterator[KernelRequest]:
+    """Yield the best schedules of a product of (m, n, k) extents, by the ranking, of different tiles."""
+    m, n, k = extents
+    functors = (("A", plain(0, m, k)), ("B", plain(1, n, k)), *functors)
+    fields: dict[str, Any] = {"batch": 1, "m": m, "n": n, "k": k, "a_k_last": True, "b_k_last": True, "multiply": F16, **more}
+    by_wgmma = gemm_wgmma.FAMILY.fitted(gemm_wgmma.Problem(**fields, b_is_constant=True), dict(functors))
+    problems: tuple[tuple[str, Any], ...] = (("gemm_mma", gemm_mma.Problem(**fields, b_is_constant=True)), ("gemm_wgmma", by_wgmma))
+    for name, problem, schedule in ranked(problems, lambda s: (s.tile_m, s.tile_n, s.threads, s.cluster_k), count=BUILT):
+        yield KernelRequest(family=name, problem=problem, schedule=schedule, functors=functors, pointers=pointers)
+
+
+def norm(shape: Shape) -> Graph:
+    """Return the graph of one kernel that normalises rows."""
+    m, n, *_ = shape
     s = GraphBuilder()
     x = s.input("x", TensorType(F16, (m, n)))
     weights = [s.constant(np.linspace(0.5, 1.5, n, dtype=np.float16)) for _ in range(2)]
-    yield "norm", Graph(tuple(s.inputs().items()), (("y", s.node("LayerNormalization", (x, *weights))),), tuple(s.nodes))
-    s = GraphBuilder()
-    x = s.input("x", TensorType(F16, (m, n)))
-    axis = s.constant(np.array([1]))
-    wide = s.node("Cast", (x,), to=1)
-    mean = s.node("ReduceMean", (wide, axis))
-    distance = s.node("Sub", (wide, mean))
-    variance = s.node("ReduceMean", (s.node("Mul", (distance, distance)), axis))
-    scale = s.node("Reciprocal", (s.node("Sqrt", (s.node("Add", (variance, s.constant(np.float32(1e-5)))),)),))
-    yield "moments", Graph(tuple(s.inputs().items()), (("mean", mean), ("scale", scale)), tuple(s.nodes))
-    s = GraphBuilder()
-    means, squares = (s.input(name, TensorType(F32, (m, parts))) for name in ("means", "squares"))
-    axis = s.constant(np.array([1]))
-    mean = s.node("ReduceMean", (means, axis))
-    distance = s.node("Sub", (means, mean))
-    own = s.node("Mul", (s.node("Mul", (distance, distance)), s.constant(np.float32(PART))))
-    variance = s.node("Div", (s.node("ReduceSum", (s.node("Add", (squares, own)), axis)), s.constant(np.float32(n))))
-    scale = s.node("Reciprocal", (s.node("Sqrt", (s.node("Add", (variance, s.constant(np.float32(1e-5)))),)),))
-    yield "finish", Graph(tuple(s.inputs().items()), (("mean", mean), ("scale", scale)), tuple(s.nodes))
-    s = GraphBuilder()
-    x, mean, scale = (s.input(name, TensorType(t, (m, d))) for name, t, d in (("x", F16, n), ("mean", F32, 1), ("scale", F32, 1)))
-    weights = [s.constant(np.linspace(0.5, 1.5, n, dtype=np.float32)) for _ in range(2)]
-    moved = s.node("Mul", (s.node("Sub", (s.node("Cast", (x,), to=1), mean)), scale))
-    result = s.node("Cast", (s.node("Add", (s.node("Mul", (moved, weights[0])), weights[1])),), to=10)
-    yield "normalise", Graph(tuple(s.inputs().items()), (("y", result),), tuple(s.nodes))
+    return Graph(tuple(s.inputs().items()), (("y", s.node("LayerNormalization", (x, *weights))),), tuple(s.nodes))
 
 
 def built() -> Iterator[Part]:
     """Yield the kernels."""
     sm_90a = target("sm_90a")
     for shape in SHAPES:
-        for role, part in (("product", 0), ("statistics", PART)):
-            for number, request in enumerate(products(shape, part)):
-                yield compiled(shape, role, request, number=number)
-        for role, graph in norms(shape):
-            (kernel,) = plan(pipeline.run(graph), sm_90a, lambda kind, problem, on: kind.choose(problem, on)).kernels
-            yield compiled(shape, role, kernel.request, number=0, geometry=kernel.geometry)
+        for part in (0, PART):
+            for role, requests in (("statistics" if part else "product", producers), ("folded" if part else "consumer", consumers)):
+                for number, request in enumerate(requests(shape, part)):
+                    yield compiled(shape, role, request, number=number)
+        (kernel,) = plan(pipeline.run(norm(shape)), sm_90a, lambda kind, problem, on: kind.choose(problem, on)).kernels
+        yield compiled(shape, "norm", kernel.request, number=0, geometry=kernel.geometry)
 
 
 def measure(shape: Shape, kernels: Sequence[Part], cuda: Any) -> list[dict[str, Any]]:

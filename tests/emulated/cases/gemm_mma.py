@@ -121,6 +121,14 @@ def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result
     return product_case(name, problem, schedule, *operation)
 
 
+def normalises(schedule: Schedule, extents: tuple[int, int, int, int], *, shift: float = 0.0, is_paired: bool = False) -> Case:
+    """Return a product of (batch, m, results, k) extents of rows that its epilogue normalises."""
+    operation = products.normalised(extents, shift=shift, is_paired=is_paired)
+    problem = Problem(**products.normalises(extents, is_paired=is_paired))
+    name = f"normalises-{'paired-' if is_paired else ''}{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.tile_n}"
+    return product_case(name, problem, schedule, *operation)
+
+
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
     operation = gated(extents, storage, has_residual=has_residual)
@@ -200,6 +208,10 @@ def cases() -> tuple[Case, ...]:
     found.append(summarises(SCHEDULES["wide"], (2, 70, 160, 64)))
     found.append(summarises(SCHEDULES["sliced"], (1, 70, 96, 128), result=F32, shift=64.0))
     found.append(summarises(SCHEDULES["narrow"], (1, 21, 64, 200)))
+    found.append(normalises(SCHEDULES["wide"], (2, 70, 136, 96)))
+    found.append(normalises(SCHEDULES["sliced"], (1, 70, 96, 256), shift=4.0))
+    found.append(normalises(SCHEDULES["narrow"], (1, 21, 64, 1248), shift=-1.0))
+    found.append(normalises(SCHEDULES["square"], (1, 37, 40, 64), is_paired=True))
     found.append(paired(SCHEDULES["square"], F16, (2, 37, 21, 40)))
     found.append(paired(SCHEDULES["wide"], BF16, (1, 70, 72, 64), has_residual=False))
     found.append(paired(SCHEDULES["sliced"], F16, (1, 64, 44, 128)))

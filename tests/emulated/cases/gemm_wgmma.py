@@ -182,6 +182,16 @@ def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result
     return product_case(name, problem, schedule, *operation)
 
 
+def normalises(schedule: Schedule, extents: tuple[int, int, int, int], *, shift: float = 0.0, is_paired: bool = False) -> Case:
+    """Return a product of (batch, m, results, k) extents of rows that its epilogue normalises."""
+    operation = products.normalised(extents, shift=shift, is_paired=is_paired)
+    problem = Problem(**products.normalises(extents, is_paired=is_paired))
+    if not boxes.result_violations(operation[3]):
+        problem = replace(problem, result_bytes=F16.bytes)
+    name = f"normalises-{'paired-' if is_paired else ''}{'x'.join(map(str, extents))}-{schedule.tile_m}x{schedule.tile_n}-{schedule.parts}"
+    return product_case(name, problem, schedule, *operation)
+
+
 def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = True, terms: int = 1) -> Case:
     """Return a gated unit of (batch, m, results, k) extents."""
     operation = gated(extents, storage, has_residual=has_residual)
@@ -259,6 +269,15 @@ def cases() -> tuple[Case, ...]:
     found.append(summarises(SCHEDULES["shared"], (2, 140, 160, 96)))
     found.append(summarises(SCHEDULES["turns"], (1, 70, 96, 64), result=F32, shift=64.0))
     found.append(summarises(SCHEDULES["slices"], (1, 70, 192, 200)))
+    found.append(normalises(SCHEDULES["shared"], (2, 140, 136, 96)))
+    found.append(normalises(SCHEDULES["turns"], (1, 270, 96, 256), shift=4.0))
+    found.append(normalises(SCHEDULES["banded"], (1, 267, 72, 1248), shift=-1.0))
+    found.append(normalises(SCHEDULES["slices"], (1, 70, 192, 192)))
+    found.append(normalises(SCHEDULES["boxes"], (1, 267, 136, 96), shift=2.0))
+    found.append(normalises(SCHEDULES["boxes-turns"], (2, 130, 200, 64)))
+    found.append(normalises(SCHEDULES["boxes-bands"], (1, 267, 136, 768)))
+    found.append(normalises(SCHEDULES["shared"], (1, 140, 40, 64), is_paired=True))
+    found.append(normalises(SCHEDULES["boxes"], (1, 140, 136, 64), is_paired=True))
     found.append(paired(SCHEDULES["shared"], F16, (2, 140, 77, 96)))
     found.append(paired(SCHEDULES["turns"], BF16, (1, 130, 72, 64)))
     found.append(paired(SCHEDULES["narrow"], F16, (1, 65, 13, 72)))

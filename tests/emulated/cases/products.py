@@ -174,7 +174,47 @@ def summarised(extents: tuple[int, int, int, int], result: DType, *, shift: floa
 
 
 PART_COLUMNS = 32
-"""Of the statistics of `summarised`."""
+"""Of the statistics of `summarised`, and of the moments of `normalised`."""
+
+
+def normalised(extents: tuple[int, int, int, int], *, shift: float = 0.0, is_paired: bool = False) -> Operation:
+    """Return a product of normalised rows of f16 of (batch, m, results, k) extents, as the epilogue of one of rows as they are: (A·B -
+    mean·sums[result]) / √(variance + 10⁻⁵) + bias[result], where B's columns add up to sums. Rows have standard deviation 1 and mean SHIFT.
+    Pairs multiply the first of two such products, B's columns in turn, by the second one's sigmoid."""
+    batch, m, n, k = extents
+    shape, sums = (batch, m, n), 2 if is_paired else 1
+    random = np.random.default_rng(6)
+    a = (random.standard_normal((batch, m, k)) + shift).astype(np.float16)
+    b = random.standard_normal((batch, sums * n, k)) / np.sqrt(k)
+    b = (b - b.mean(-1, keepdims=True)).astype(np.float16)
+    parts = a.astype(np.float64).reshape(batch, m, -1, PART_COLUMNS)
+    moments = np.stack([parts.mean(-1), parts.var(-1) * PART_COLUMNS], -1)
+    totals = b.astype(np.float64).sum(-1).reshape(batch, n, sums)
+    steps = Steps()
+    mean, variance = steps.parameter(sums), steps.parameter(sums + 1)
+    scale = steps.apply("reciprocal", steps.apply("sqrt", steps.apply("add", variance, steps.constant(1e-5))))
+    found = []
+    for number in range(sums):
+        total = steps.load(4 + number, F32, from_strides(shape, (n, 0, 1)))
+        moved = steps.apply("sub", steps.parameter(number), steps.apply("mul", mean, total))
+        found.append(steps.apply("add", steps.apply("mul", moved, scale), steps.load(4 + sums, F32, from_strides(shape, (0, 0, 1)))))
+    steps.store(steps.apply("mul", found[0], steps.apply("sigmoid", found[1])) if is_paired else found[0], 2, F16, identity(shape))
+    buffers = (
+        a.reshape(-1),
+        b.reshape(-1),
+        output(batch * m * n, np.float16),
+        moments.reshape(-1).astype(np.float32),
+        *(totals[..., number].reshape(-1).astype(np.float32) for number in range(sums)),
+        values(n, F32, 7),
+    )
+    left, right = read(0, F16, identity((batch, m, k))), read(1, F16, identity((batch, sums * n, k)))
+    return buffers, left, right, steps.expression()
+
+
+def normalises(extents: tuple[int, int, int, int], *, is_paired: bool = False) -> dict[str, Any]:
+    """Return the fields of the problem of such a product."""
+    fields = shaped(extents, sums=2 if is_paired else 1) | {"is_paired": is_paired}
+    return fields | {"multiply": F16, "b_is_constant": True, "moment_parts": extents[3] // PART_COLUMNS, "moment_columns": PART_COLUMNS}
 
 
 def _statistics(shape: tuple[int, int, int]) -> Expression:
@@ -183,6 +223,14 @@ def _statistics(shape: tuple[int, int, int]) -> Expression:
     for number in range(2):
         steps.store(steps.parameter(number), 5 + number, F32, identity(shape))
     return steps.expression()
+
+
+def _mean(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows.astype(np.float64).mean(-1))
+
+
+def _variance(rows: np.ndarray) -> np.ndarray:
+    return np.asarray(rows.astype(np.float64).var(-1))
 
 
 def product_case(
@@ -209,17 +257,23 @@ def product_case(
     right = right.swapaxes(1, 2) if problem.b_k_last else right
     expected: dict[int, np.ndarray] = {}
     sums = multiplied(left, right)
-    results = evaluate(epilogue, buffers, [sums[..., 0::2], sums[..., 1::2]] if problem.is_paired else [sums], expected)
+    parameters = [sums[..., 0::2], sums[..., 1::2]] if problem.is_paired else [sums]
+    parts = getattr(problem, "moment_parts", 0)
+    if parts:
+        parameters += [np.broadcast_to(of_row(left)[..., None], parameters[0].shape) for of_row in (_mean, _variance)]
+    results = evaluate(epilogue, buffers, parameters, expected)
     stores = {store.slot: store.storage for store in epilogue.stores}
     tolerances = {
         slot: derived(array, terms=max(1, problem.k), accumulate=problem.accumulate, storage=stores[slot])
         for slot, array in expected.items()
     }
     functors: tuple[tuple[str, Expression], ...] = (("A", a), ("B", b), ("Epilogue", epilogue))
+    if parts:
+        functors = (*functors, ("Moments", read(3, F32, identity((problem.batch, problem.m, 2 * parts)))))
     for whole in results:
-        parts = whole.reshape(*whole.shape[:2], -1, problem.part_columns)
-        mean = parts.mean(-1)
-        squares = ((parts - mean[..., None]) ** 2).sum(-1)
+        stored = whole.reshape(*whole.shape[:2], -1, problem.part_columns)
+        mean = stored.mean(-1)
+        squares = ((stored - mean[..., None]) ** 2).sum(-1)
         functor = _statistics(mean.shape)
         evaluate(functor, buffers, [mean, squares], expected)
         functors = (*functors, ("Statistics", functor))

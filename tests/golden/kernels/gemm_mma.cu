@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_mma.cuh>
 
-namespace gemm_mma_f5b93ecfeee12f3d_ {
+namespace gemm_mma_8279ef15c3e8f752_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -16,6 +16,8 @@ struct Problem {
   using Terms = Static<1>;
   using AWork = Static<0>;
   using PartColumns = Static<0>;
+  using MomentParts = Static<0>;
+  using MomentColumns = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = false;
   static constexpr bool kBIsConstant = false;
@@ -184,14 +186,41 @@ struct Statistics {
   }
 };
 
+struct Moments {
+  static constexpr int kLoads = 0;
+  template <int kWidth>
+  struct Inputs {
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
 
 constexpr int kThreads = kernels::kMmaThreads<Schedule>;
-}  // namespace gemm_mma_f5b93ecfeee12f3d_
+}  // namespace gemm_mma_8279ef15c3e8f752_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_f5b93ecfeee12f3d_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_mma_f5b93ecfeee12f3d_::kThreads, gemm_mma_f5b93ecfeee12f3d_::Schedule::kBlocks)
-gemm_mma_f5b93ecfeee12f3d(const NAUTILUS_GRID_CONSTANT gemm_mma_f5b93ecfeee12f3d_::Arguments arguments) {
-  using namespace gemm_mma_f5b93ecfeee12f3d_;
-  nautilus::kernels::gemm_mma<Problem, Schedule, A, B, Epilogue, Statistics>(arguments);
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_mma_8279ef15c3e8f752_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_mma_8279ef15c3e8f752_::kThreads, gemm_mma_8279ef15c3e8f752_::Schedule::kBlocks)
+gemm_mma_8279ef15c3e8f752(const NAUTILUS_GRID_CONSTANT gemm_mma_8279ef15c3e8f752_::Arguments arguments) {
+  using namespace gemm_mma_8279ef15c3e8f752_;
+  nautilus::kernels::gemm_mma<Problem, Schedule, A, B, Epilogue, Statistics, Moments>(arguments);
 }
-NAUTILUS_EXPORT(gemm_mma_f5b93ecfeee12f3d)
+NAUTILUS_EXPORT(gemm_mma_8279ef15c3e8f752)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_7a37ae5ff8cf804c_ {
+namespace gemm_wgmma_cfd73d5a37fc26d3_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -17,6 +17,8 @@ struct Problem {
   using ALoads = Static<1>;
   using AWork = Static<0>;
   using PartColumns = Static<0>;
+  using MomentParts = Static<0>;
+  using MomentColumns = Static<0>;
   static constexpr bool kAKLast = true;
   static constexpr bool kBKLast = true;
   static constexpr bool kBIsConstant = false;
@@ -184,16 +186,43 @@ struct Statistics {
   }
 };
 
+struct Moments {
+  static constexpr int kLoads = 0;
+  template <int kWidth>
+  struct Inputs {
+  };
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static Inputs<kWidth> load(const A &arguments, const At &at) {
+    Inputs<kWidth> inputs;
+    return inputs;
+  }
+  static constexpr int kStores = 0;
+  static constexpr bool kIsPlainLoad = false;
+  using Result = nautilus::Nothing;
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Vector<Result, kWidth> result{};
+    NAUTILUS_UNROLL
+    for (int lane = 0; lane < kWidth; ++lane) {
+    }
+    return result;
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
+    return compute<kWidth>(arguments, at, load<kWidth>(arguments, at), parameters...);
+  }
+};
+
 
 using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
 using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
 constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
-}  // namespace gemm_wgmma_7a37ae5ff8cf804c_
+}  // namespace gemm_wgmma_cfd73d5a37fc26d3_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_7a37ae5ff8cf804c_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_7a37ae5ff8cf804c_::kThreads, gemm_wgmma_7a37ae5ff8cf804c_::Schedule::kResidents)
-gemm_wgmma_7a37ae5ff8cf804c(const NAUTILUS_GRID_CONSTANT gemm_wgmma_7a37ae5ff8cf804c_::Arguments arguments) {
-  using namespace gemm_wgmma_7a37ae5ff8cf804c_;
-  nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics>(arguments);
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_cfd73d5a37fc26d3_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_cfd73d5a37fc26d3_::kThreads, gemm_wgmma_cfd73d5a37fc26d3_::Schedule::kResidents)
+gemm_wgmma_cfd73d5a37fc26d3(const NAUTILUS_GRID_CONSTANT gemm_wgmma_cfd73d5a37fc26d3_::Arguments arguments) {
+  using namespace gemm_wgmma_cfd73d5a37fc26d3_;
+  nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics, Moments>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_7a37ae5ff8cf804c)
+NAUTILUS_EXPORT(gemm_wgmma_cfd73d5a37fc26d3)

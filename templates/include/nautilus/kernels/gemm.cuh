@@ -10,11 +10,17 @@ namespace nautilus::kernels {
 //
 // With kPartColumns, what EPILOGUE returns is the result, of which STATISTICS at (batch, m, part) is handed the mean and the sum of squared
 // deviations of every so many columns.
-template <class EpilogueType, class Index, class M, class N, bool kIsPaired, class StatisticsType = void, int kPartColumnsN = 0>
+//
+// With kMomentParts, EPILOGUE is handed the mean and the variance of the row of A too, as its last parameters: of so many parts of the row, of
+// kMomentColumns each, PART_MOMENTS at (batch, m, value) has the means and the sums of squared deviations in turn.
+template <class EpilogueType, class Index, class M, class N, bool kIsPaired, class StatisticsType = void, int kPartColumnsN = 0,
+          class PartMomentsType = void, int kMomentPartsN = 0, int kMomentColumnsN = 0>
 struct MatrixSink {
   using Statistics = StatisticsType;
   static constexpr int kPartColumns = kPartColumnsN;
   static_assert(kPartColumns == 0 || !kIsPaired, "a part has as many sums as results");
+  using PartMoments = PartMomentsType;
+  static constexpr int kMomentParts = kMomentPartsN, kMomentColumns = kMomentColumnsN;
   using Epilogue = typename Conditional<kIsPaired, PairEpilogue<EpilogueType>, EpilogueType>::Type;
   static constexpr int kSums = kIsPaired ? 2 : 1;  // of a result
   struct Row {
@@ -34,6 +40,7 @@ struct MatrixSink {
     return n < static_cast<int>(N::get(arguments));
   }
   NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n / kSums); }
+  NAUTILUS_DEVICE Coordinates<Index, 3> at_moments(const Row &row, int value) const { return coordinates<Index>(batch, row.m, value); }
 };
 
 // FUNCTOR_A at (batch, m, k), or (batch, k, m) where Problem::kAKLast is false; FUNCTOR_B at (batch, n, k), or (batch, k, n) where

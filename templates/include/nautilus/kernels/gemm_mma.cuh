@@ -7,13 +7,14 @@
 namespace nautilus::kernels {
 
 // The functors of `gemm`. Both operands are rounded to Problem::Multiply: half, bfloat16, or float as tf32, in Problem::Terms products.
-template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class A>
+template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class Moments, class A>
 NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
   using Index = typename Problem::Index;
   using M = typename Problem::M;
   using N = typename Problem::N;
   using K = typename Problem::K;
-  using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue)>;
+  using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue), Moments,
+                          static_cast<int>(Problem::MomentParts::kValue), static_cast<int>(Problem::MomentColumns::kValue)>;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
   if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;

@@ -10,7 +10,7 @@ namespace nautilus::kernels {
 template <class Sink, class M>
 struct SwappedSink {
   using Epilogue = typename Sink::Epilogue;
-  static constexpr int kSums = 1, kPartColumns = 0;
+  static constexpr int kSums = 1, kPartColumns = 0, kMomentParts = 0;
   struct Row {
     int n;
     bool is_inside;
@@ -31,13 +31,14 @@ struct SwappedSink {
 
 // The functors of `gemm`; B, and A but with Problem::kComputesA, only load elements of Problem::Multiply, which the first tensor maps of the
 // arguments bring.
-template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class A>
+template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class Moments, class A>
 NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   using Index = typename Problem::Index;
   using M = typename Problem::M;
   using N = typename Problem::N;
   using T = typename Problem::Multiply;
-  using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue)>;
+  using Sink = MatrixSink<Epilogue, Index, M, N, Problem::kIsPaired, Statistics, static_cast<int>(Problem::PartColumns::kValue), Moments,
+                          static_cast<int>(Problem::MomentParts::kValue), static_cast<int>(Problem::MomentColumns::kValue)>;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   constexpr int kTerms = static_cast<int>(Problem::Terms::kValue);
   const int batch = static_cast<int>(Problem::Batch::get(arguments)), depth = static_cast<int>(Problem::K::get(arguments));
@@ -45,7 +46,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   using SourceA = MatrixSource<FunctorA, Index, M, typename Problem::K, Problem::kAKLast>;
   const auto source_of = [](int of_batch) { return SourceA{of_batch}; };
   if constexpr (Schedule::kSwaps) {
-    static_assert(!Problem::kComputesA && !Problem::kIsPaired && Sink::kPartColumns == 0, "the other way round than the main loop has them");
+    static_assert(!Problem::kComputesA && !Problem::kIsPaired && Sink::kPartColumns == 0 && Sink::kMomentParts == 0, "the other way round than the main loop has them");
     using OperandA = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileM, Schedule::kClusterN>;
     using OperandB = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileN, Schedule::kClusterM>;
     wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(

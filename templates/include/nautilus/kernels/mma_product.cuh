@@ -13,6 +13,7 @@
 #include <nautilus/device/device.cuh>
 #include <nautilus/kernels/mma_tile.cuh>
 #include <nautilus/kernels/product.cuh>
+#include <nautilus/kernels/row_moments.cuh>
 #include <nautilus/kernels/row_statistics.cuh>
 #include <nautilus/memory/access.cuh>
 
@@ -137,12 +138,16 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
   constexpr int kVectors = 4 * kPairs / kVector;
   const int lane = device::lane_index(), in_group = lane % 4;
   const int column = (in_group % kGroup) * 8 + in_group / kGroup * kTogether;
+  typename Sink::Row rows[2 * kRows];
+  NAUTILUS_UNROLL
+  for (int i = 0; i < 2 * kRows; ++i) rows[i] = sink.row(arguments, tile.m * Schedule::kTileM + first_row + 8 * i + lane / 4);
+  const LaneMoments<4, Sink, 2 * kRows> moments(arguments, sink, rows);
   NAUTILUS_UNROLL
   for (int i = 0; i < kRows; ++i) {
     exchange_columns<kTogether, kPairs>(sums[i]);
     NAUTILUS_UNROLL
     for (int half = 0; half < 2; ++half) {
-      const auto row = sink.row(arguments, tile.m * Schedule::kTileM + first_row + 16 * i + 8 * half + lane / 4);
+      const auto row = rows[2 * i + half];
       const auto place = [&](int v) {  // of a vector
         return tile.n * Schedule::kTileN + first_column + v * kVector / kTogether * 8 * kGroup + column + v * kVector % kTogether;
       };
@@ -162,7 +167,7 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
             const int held = v * kVector + e;
             values[e] = sums[i][held / 2][2 * half + held % 2];
           }
-          kept.keep(0, v * kVector, Epilogue::template compute<kVector>(arguments, sink.at(row, place(v)), inputs[v], values));
+          kept.keep(0, v * kVector, moments.template finish<Epilogue>(2 * i + half, arguments, sink.at(row, place(v)), inputs[v], values));
         }
         kept.finish(arguments, sink, row, 0, (v + 1) * kVector, tile.n * Schedule::kTileN + first_column);
       }

@@ -8,7 +8,7 @@
 namespace nautilus::kernels {
 
 // An epilogue of sums, all widths of which count these. EPILOGUE makes half as many results of them: its parameter 0 is the first sum of a
-// pair, its parameter 1 the second one. It is asked at coordinates of results.
+// pair, its parameter 1 the second one; further ones follow. It is asked at coordinates of results.
 template <class Epilogue>
 struct PairEpilogue : Epilogue {
   template <int kWidth>
@@ -19,15 +19,16 @@ struct PairEpilogue : Epilogue {
     static_assert(kWidth % 2 == 0, "whole pairs");
     return Epilogue::template load<kWidth / 2>(arguments, at);
   }
-  template <int kWidth, class A, class At, class T>
-  NAUTILUS_DEVICE static auto compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const Vector<T, kWidth> &sums) {
+  template <int kWidth, class A, class At, class T, class... P>
+  NAUTILUS_DEVICE static auto compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const Vector<T, kWidth> &sums,
+                                      const P &...further) {
     Vector<T, kWidth / 2> first, second;
     NAUTILUS_UNROLL
     for (int i = 0; i < kWidth / 2; ++i) {
       first[i] = sums[2 * i];
       second[i] = sums[2 * i + 1];
     }
-    return Epilogue::template compute<kWidth / 2>(arguments, at, inputs, first, second);
+    return Epilogue::template compute<kWidth / 2>(arguments, at, inputs, first, second, further...);
   }
 };
 

@@ -29,7 +29,8 @@ struct DepthParts {
 // blocks. ROWS numbers the consumers that have rows of their own.
 template <class Schedule, int kBands, class Sink, class A>
 NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *shared, int rows, int slice, int rank, int first_row,
-                                  int first_column, float (&sums)[kBands][Schedule::kTileN / 2], int barrier) {
+                                  int first_column, float (&sums)[kBands][Schedule::kTileN / 2], const BandMoments<Sink> (&moments)[kBands],
+                                  int barrier) {
   using Parts = DepthParts<Schedule>;
   constexpr int kSums = Schedule::kTileN / 2, kOwn = kSums / Parts::kShares;
   const int thread = device::thread_index().x % kWarpgroupThreads;
@@ -73,7 +74,7 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *s
       }
     }
     if (band > 0) start_inputs(band);
-    finish_band(arguments, sink, totals, inputs);
+    finish_band(arguments, sink, totals, inputs, moments[band]);
   }
 }
 

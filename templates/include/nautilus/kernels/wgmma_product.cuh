@@ -287,6 +287,12 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     using Sink = decltype(sink_of(0));
     typename Conditional<Schedule::kStoresBoxes, ColumnInputs<Sink, Schedule::kTileN>,
                          LaneInputs<Sink, Schedule::kTileN, Schedule::kVectorC>>::Type inputs;
+    BandMoments<Sink> moments[Groups::kBands];
+    const auto load_moments = [&](const typename TileWalk<Schedule>::Place &at) {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < Groups::kBands; ++band)
+        moments[band] = band_moments(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows);
+    };
     const auto start_inputs = [&](const typename TileWalk<Schedule>::Place &at, int band) {
       inputs.start(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n);
     };
@@ -296,9 +302,9 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         if (band > 0 && !decltype(inputs)::kHoldsAll) start_inputs(at, band);
         if constexpr (Schedule::kStoresBoxes) {
           send_band<Schedule::kTileN>(arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch,
-                                      at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, all[band], boxes, inputs);
+                                      at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, all[band], boxes, inputs, moments[band]);
         } else {
-          finish_band(arguments, sink_of(at.batch), all[band], inputs);
+          finish_band(arguments, sink_of(at.batch), all[band], inputs, moments[band]);
         }
       }
     };
@@ -308,6 +314,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       place.advance(consumer * tiles);
       for (int number = block / kCluster + consumer * clusters; number < walk.count; number += Schedule::kConsumers * clusters) {
         const auto at = walk.place(number);
+        load_moments(at);
         device::named_barrier(1 + consumer, 2 * kWarpgroupThreads);
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
           if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
@@ -321,22 +328,29 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       constexpr int kSlices = DepthParts<Schedule>::kSlices;
       const auto at = walk.place(block / kCluster);
       const int slice = kSlices > 1 ? consumer : 0;
+      load_moments(at);
       place.advance(slice);
       multiply_tile<OperandA, OperandB, T, kSlices, true>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
       finish_parts<Schedule>(arguments, sink_of(at.batch), reinterpret_cast<float *>(ring.stages), kSlices > 1 ? 0 : consumer, slice,
-                             first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, 1);
+                             first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, moments, 1);
     } else if constexpr (kTerms == 3) {
       Rests<OperandA, OperandB> rests{ring.rests};
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
         multiply_tile_split<OperandA, OperandB, Schedule::kConsumers>(sums, ring, place, rests, consumer, 1, tiles);
+        load_moments(at);
         start_inputs(at, 0);
         finish(at, sums);
       }
     } else {
       for (int number = block / kCluster; number < walk.count; number += clusters) {
         const auto at = walk.place(number);
-        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] { start_inputs(at, 0); });
+        const bool is_first = number < clusters;  // whose operands are on their way too
+        if (is_first) load_moments(at);
+        multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
+          if (!is_first) load_moments(at);
+          start_inputs(at, 0);
+        });
         finish(at, sums);
       }
     }

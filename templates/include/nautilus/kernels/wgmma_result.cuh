@@ -6,6 +6,7 @@
 #include <nautilus/core/vector.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/kernels/mma_product.cuh>
+#include <nautilus/kernels/row_moments.cuh>
 #include <nautilus/kernels/row_statistics.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
 
@@ -13,6 +14,18 @@ namespace nautilus::kernels {
 
 constexpr int kWarpgroupThreads = 128;
 constexpr int kWarpgroupRows = 64;  // of one wgmma
+
+// What an epilogue is handed of a thread's two rows of 64, beside their sums.
+template <class Sink>
+using BandMoments = LaneMoments<4, Sink, 2>;
+
+template <class Sink, class A>
+NAUTILUS_DEVICE BandMoments<Sink> band_moments(const A &arguments, const Sink &sink, int first_row) {
+  const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads;
+  const int row = first_row + thread / device::kWarpThreads * 16 + lane / 4;
+  const typename Sink::Row rows[2] = {sink.row(arguments, row), sink.row(arguments, row + 8)};
+  return {arguments, sink, rows};
+}
 
 // What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. A chunk's are asked for
 // ahead of the one before, since a store keeps the compiler from moving reads; beside many sums a row's only when those before are used, which
@@ -62,7 +75,8 @@ struct LaneInputs {
 
 // Hands 64 rows of sums to the epilogue, a warpgroup's thread its own, whose inputs have been asked for.
 template <class Sink, int kColumns, int kVector, class A>
-NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&sums)[kColumns / 2], LaneInputs<Sink, kColumns, kVector> &inputs) {
+NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&sums)[kColumns / 2], LaneInputs<Sink, kColumns, kVector> &inputs,
+                                 const BandMoments<Sink> &moments) {
   using Inputs = LaneInputs<Sink, kColumns, kVector>;
   constexpr int kGroup = Inputs::kGroup;
   constexpr bool kIsAhead = Inputs::kHeld > 1;
@@ -92,7 +106,8 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
           values[e] = part[held / 2][2 * half + held % 2];
         }
         const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
-        const auto results = Inputs::Epilogue::template compute<kVector>(arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
+        const auto results =
+            moments.template finish<typename Inputs::Epilogue>(half, arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
         kept.keep(half, chunk * Inputs::kTogether + v * kVector, results);
       }
       if (!kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
@@ -185,7 +200,8 @@ struct ColumnInputs {
 // for: MAP is of the tensor that the store writes. What lies outside of it is dropped.
 template <int kColumns, class Inputs, class A>
 NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map, const typename Inputs::Sink &sink, int batch, int first_row,
-                               int first_column, float (&sums)[kColumns / 2], ResultBoxes &boxes, Inputs &inputs) {
+                               int first_column, float (&sums)[kColumns / 2], ResultBoxes &boxes, Inputs &inputs,
+                               const BandMoments<typename Inputs::Sink> &moments) {
   using Sink = typename Inputs::Sink;
   using Epilogue = typename Sink::Epilogue;
   using Batch = typename BatchOf<typename Epilogue::Store0::Map>::Type;
@@ -213,7 +229,7 @@ NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map,
         using Index = typename Place::Index;
         unsigned char *const place = filled + (lane_place ^ step * kStepBytes) + 8 * half * kBoxRowBytes;
         const StagedCoordinates<Index, Place::kRank> at{{sink.at(row_of(static_cast<int>(row) + 8 * half), column)}, place};
-        Epilogue::template compute<2>(arguments, at, inputs.held[box % Inputs::kHeld][step], values);
+        moments.template finish<Epilogue>(half, arguments, at, inputs.held[box % Inputs::kHeld][step], values);
       }
     }
     int at[Batch::kRank];

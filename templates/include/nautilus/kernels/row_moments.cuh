@@ -1,0 +1,94 @@
+// Mean and variance of rows that the epilogue of a product normalises: joined of what the kernel that stored the rows has left of each of their
+// parts, as row_statistics.cuh has it.
+#pragma once
+
+#include <nautilus/core/splat.cuh>
+#include <nautilus/core/vector.cuh>
+#include <nautilus/device/device.cuh>
+#include <nautilus/kernels/row_statistics.cuh>
+
+namespace nautilus::kernels {
+
+// What is read of a row's moments from one place on.
+template <int kWidth, class Sink, class A>
+NAUTILUS_DEVICE auto read_moments(const A &arguments, const Sink &sink, const typename Sink::Row &row, int part) {
+  return Sink::PartMoments::template apply<kWidth>(arguments, sink.at_moments(row, 2 * part));
+}
+
+// Of kRows rows, each of which kLanes neighbouring lanes have in common: these share out its parts. All lanes call it; of rows outside there
+// is nothing to read. SQUARES of a result is the variance.
+//
+// Means are taken from the first part's on, M: with P parts, (M - mean)² is at most P times the variance between means, since it is one of
+// P terms of that. So the difference of both sums below loses a factor of P + 1 to cancellation at most, however far the mean is from zero.
+template <int kLanes, class Sink, int kRows, class A>
+NAUTILUS_DEVICE void join_moments(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows], Moments (&joined)[kRows]) {
+  constexpr int kParts = Sink::kMomentParts, kColumns = Sink::kMomentColumns;
+  constexpr int kTogether = kParts % 2 == 0 ? 2 : 1;  // parts that are read at once
+  constexpr int kReads = kParts / kTogether, kOwn = (kReads + kLanes - 1) / kLanes, kBatch = least(kOwn, 8);
+  const int lane = device::lane_index() % kLanes;
+  struct Sums {
+    float distance, squared, within;
+  } sums[kRows] = {};
+  float first[kRows] = {};
+  NAUTILUS_UNROLL
+  for (int row = 0; row < kRows; ++row) {
+    if (!rows[row].is_inside) continue;
+    first[row] = read_moments<1>(arguments, sink, rows[row], 0)[0];
+    for (int begin = 0; begin < kOwn; begin += kBatch) {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kBatch; ++i) {
+        const int number = (begin + i) * kLanes + lane;
+        if (number >= kReads) continue;
+        const auto parts = read_moments<2 * kTogether>(arguments, sink, rows[row], number * kTogether);
+        NAUTILUS_UNROLL
+        for (int part = 0; part < kTogether; ++part) {
+          const float distance = parts[2 * part] - first[row];
+          sums[row].distance += distance;
+          sums[row].squared = device::multiply_add(distance, distance, sums[row].squared);
+          sums[row].within += parts[2 * part + 1];
+        }
+      }
+    }
+  }
+  NAUTILUS_UNROLL
+  for (int row = 0; row < kRows; ++row) {
+    NAUTILUS_UNROLL
+    for (int bit = 1; bit < kLanes; bit *= 2) {
+      const Sums other = device::shuffle_xor(sums[row], bit);
+      sums[row] = {sums[row].distance + other.distance, sums[row].squared + other.squared, sums[row].within + other.within};
+    }
+    const float distance = sums[row].distance * (1.0f / kParts);
+    const float between = device::multiply_add(-distance, sums[row].distance, sums[row].squared) * (1.0f / kParts);
+    joined[row] = {first[row] + distance, device::multiply_add(sums[row].within, 1.0f / (kParts * kColumns), between > 0.0f ? between : 0.0f)};
+  }
+}
+
+// Those of kRows rows that a lane has; nothing where the epilogue of SINK takes none.
+template <int kLanes, class Sink, int kRows, bool kIsEmpty = Sink::kMomentParts == 0>
+struct LaneMoments {
+  Moments of[kRows];
+
+  LaneMoments() = default;
+  template <class A>
+  NAUTILUS_DEVICE LaneMoments(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows]) {
+    join_moments<kLanes>(arguments, sink, rows, of);
+  }
+  // Hands sums of the row with a number to the epilogue.
+  template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
+  NAUTILUS_DEVICE auto finish(int row, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
+    return Epilogue::template compute<kWidth>(arguments, at, inputs, sums, Splat<float>{of[row].mean}, Splat<float>{of[row].squares});
+  }
+};
+
+template <int kLanes, class Sink, int kRows>
+struct LaneMoments<kLanes, Sink, kRows, true> {
+  LaneMoments() = default;
+  template <class A>
+  NAUTILUS_DEVICE LaneMoments(const A &, const Sink &, const typename Sink::Row (&)[kRows]) {}
+  template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
+  NAUTILUS_DEVICE auto finish(int, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
+    return Epilogue::template compute<kWidth>(arguments, at, inputs, sums);
+  }
+};
+
+}  // namespace nautilus::kernels
