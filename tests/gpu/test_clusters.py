@@ -15,11 +15,11 @@ from tests.emulated.cases import gemm_skinny as skinny
 from tests.emulated.cases import gemm_wgmma as wgmma
 from tests.emulated.cases.products import opened
 from tests.emulated.harness import Case, DeviceRunner, Driver, check
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 if driver().devices[0].capability != (9, 0):
     pytest.skip("clusters of wgmma are for sm_90a", allow_module_level=True)
 

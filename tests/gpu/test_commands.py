@@ -13,14 +13,13 @@ import pytest
 import nautilus_cli
 from models import small
 from nautilus_cli.targets.base import Target
-from nautilus_cli.toolchain.device import driver
 from tests.e2e.commands import ROOT, Caller
+from tests.gpu.on_device import skip_without_device
 from tests.support import fake_library
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 
 @pytest.fixture

@@ -13,19 +13,14 @@ import pytest
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.targets.base import Target
-from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_counts as models
+from tests.gpu.on_device import on_the_device, skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if cuda().problem:
-    pytest.skip(f"no CUDA device: {cuda().problem}", allow_module_level=True)
+skip_without_device()
 
-
-@pytest.fixture(autouse=True)
-def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "TARGET", architecture.name)
-    monkeypatch.setattr(models, "RUNS", (None, None))  # twice: launches one by one, and graphs
+_on_the_device = on_the_device(models)
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 1700), (300, 1000)], ids=str)

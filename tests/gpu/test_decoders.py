@@ -6,19 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from nautilus_cli.targets.base import Target
-from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_decoders as models
+from tests.gpu.on_device import on_the_device, skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if cuda().problem:
-    pytest.skip(f"no CUDA device: {cuda().problem}", allow_module_level=True)
+skip_without_device()
 
-
-@pytest.fixture(autouse=True)
-def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "TARGET", architecture.name)
+_on_the_device = on_the_device(models)
 
 
 @pytest.mark.parametrize("inplace", [True, False], ids=["inplace", "separate"])

@@ -7,15 +7,14 @@ import pytest
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import nvrtc
 from nautilus_cli.toolchain.cache import Cache
-from nautilus_cli.toolchain.device import driver
 from tests.emulated import test_executor, test_executor_conversions
 from tests.emulated.executor import FIXTURES
 from tests.gpu.device_image import DeviceImage
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 # Tests of orders and units are about the emulator alone.
 for _module in (test_executor, test_executor_conversions):

@@ -7,26 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from nautilus_cli.targets.base import Target
-from nautilus_cli.toolchain.device import driver as cuda
 from tests.e2e import test_count_bounds as bounds
 from tests.e2e import test_counts, test_run_time_control_flow
 from tests.e2e import test_growing_states as growing
 from tests.e2e import test_host_reads as reads
 from tests.e2e import test_packed_caches as packed_caches
 from tests.e2e.decoders import PACKED
+from tests.gpu.on_device import on_the_device, skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if cuda().problem:
-    pytest.skip(f"no CUDA device: {cuda().problem}", allow_module_level=True)
+skip_without_device()
 
-
-@pytest.fixture(autouse=True)
-def _on_the_device(architecture: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (bounds, reads, packed_caches, test_counts, test_run_time_control_flow):
-        monkeypatch.setattr(module, "TARGET", architecture.name)
-    monkeypatch.setattr(test_counts, "RUNS", (None, None))  # twice: launches one by one, and graphs
+_on_the_device = on_the_device(bounds, reads, packed_caches, test_counts, test_run_time_control_flow)
 
 
 @pytest.mark.parametrize("make", [bounds.kept, bounds.compressed, bounds.unique, bounds.suppressed])

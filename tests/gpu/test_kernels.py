@@ -16,11 +16,11 @@ from nautilus_cli.kernels.registry import families
 from nautilus_cli.targets.registry import for_capability, target
 from nautilus_cli.toolchain.device import driver
 from tests.emulated.harness import OLDEST, Case, DeviceRunner, Driver, check
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 
 @cache

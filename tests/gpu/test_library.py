@@ -14,13 +14,12 @@ from nautilus_cli.runtime.device_array import DeviceArray
 from nautilus_cli.runtime.session import Session
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
-from nautilus_cli.toolchain.device import driver
+from tests.gpu.on_device import skip_without_device
 from tests.support import tiny_library
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 
 @pytest.fixture(scope="module")

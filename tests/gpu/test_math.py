@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from nautilus_cli.toolchain.device import driver
 from tests.emulated import test_math
 from tests.emulated.functions import translation_unit
 from tests.gpu.device_functions import DeviceFunctions, compiled
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 for _name, _test in vars(test_math).items():
     if _name.startswith("test_"):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nautilus_cli.toolchain.device import driver
 from tests.emulated import test_narrow
 from tests.gpu.device_functions import DeviceFunctions, compiled
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 for _name, _test in vars(test_narrow).items():
     if _name.startswith("test_"):

@@ -15,13 +15,12 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.targets.base import Target
-from nautilus_cli.toolchain.device import driver as device_driver
 from tests.e2e.test_open_networks import NETWORKS
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if device_driver().problem:
-    pytest.skip(f"no CUDA device: {device_driver().problem}", allow_module_level=True)
+skip_without_device()
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])

@@ -11,11 +11,11 @@ from nautilus_cli.toolchain.device import driver
 from tests.emulated import test_copies, test_matrices, test_warpgroups
 from tests.emulated.executor import FIXTURES
 from tests.gpu.device_image import DeviceImage
+from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu
 
-if driver().problem:
-    pytest.skip(f"no CUDA device: {driver().problem}", allow_module_level=True)
+skip_without_device()
 
 (_device, *_) = driver().devices
 CAPABILITY = _device.capability
