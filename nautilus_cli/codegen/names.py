@@ -81,6 +81,11 @@ def member_constant(field: str) -> str:
     return "k" + member_type(field)
 
 
+def boolean(value: bool) -> str:
+    """Return a truth value as kernel text has it."""
+    return "true" if value else "false"
+
+
 def identifier(name: str) -> str:
     """Return NAME after checking that it is an identifier: names reach kernel text only through here.
 

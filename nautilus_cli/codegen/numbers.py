@@ -56,3 +56,7 @@ class Scalars:
         """Return VALUE as the type of a number that indices are divided by: its factor is an argument too."""
         number = self.row(value)
         return NumberRow(form="Divisor", numbers=(*number.numbers, self._slots[factor(value)])) if number.form == "Scalar" else number
+
+
+NO_SCALARS = Scalars()
+"""Of a kernel whose numbers are all known."""

@@ -12,7 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from nautilus_cli import resources
 from nautilus_cli.codegen.names import identifier
 from nautilus_cli.codegen.numbers import Scalars
-from nautilus_cli.codegen.rows import FunctorRows, StructRow, functor_rows, problem_row, schedule_row
+from nautilus_cli.codegen.program_rows import FunctorRows, functor_rows
+from nautilus_cli.codegen.struct_rows import StructRow, problem_row, schedule_row
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.kernels.base import HasOptionalFunctors, KernelRequest
 from nautilus_cli.kernels.registry import family

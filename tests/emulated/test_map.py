@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from nautilus_cli.codegen.access_rows import map_rows
 from nautilus_cli.codegen.numbers import Scalars
 from nautilus_cli.codegen.render import environment
-from nautilus_cli.codegen.rows import map_rows
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.functions import factor
