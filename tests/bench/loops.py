@@ -2,7 +2,7 @@
 
 Usage:
     python -m tests.bench.loops build FOLDER [NAME ...] [--target sm_90a]    compile libraries, all without names
-    python -m tests.bench.loops run FOLDER                                   measure those that are there, a line each
+    python -m tests.bench.loops run FOLDER [--out FILE]                      measure those that are there, a line of JSON each
 
 Microseconds an iteration are those by which runs of many iterations take longer than runs of few, so what a run costs once is not in
 them. `chain` has so many products an iteration and no condition; `newton` and `decoder` (a GRU that speaks a token an iteration) end by a
@@ -13,6 +13,7 @@ have an open batch. On the emulated target the numbers are no speeds.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Mapping
 from itertools import pairwise
@@ -127,21 +128,25 @@ def measured(session: Session, given: Mapping[str, np.ndarray]) -> tuple[float, 
     return each, times[FEW] - FEW * each, {name: array.copy() for name, array in found.items()}
 
 
-def run(folder: Path) -> None:
+def run(folder: Path, out: Path | None) -> None:
     """Measure all libraries that are there."""
+    rows = []
     for path in (found for name in MODELS if (found := folder / f"{name}.so").exists()):
-        name = path.stem
+        row: dict[str, str | int | float | bool] = {"name": path.stem}
         with load(path) as library:
             body = next(step["body"] for step in library.manifest["steps"] if step["kind"] == "loop")
+            row["launches"] = sum(step.get("count", 0) for step in body)
             given, results = inputs(str(path.with_suffix(".onnx"))), []
-            told = [name, f"{sum(step.get('count', 0) for step in body)} launches an iteration"]
             for launch in ("stream", "graph"):
                 with Session(library, launch=launch) as session:
                     each, once, found = measured(session, given)
                     results.append(found)
-                    told.append(f"{launch} {each:.2f} us (run {once:.0f})")
-            same = all(np.array_equal(results[0][key], results[1][key]) for key in results[0])
-            print(", ".join(told), "" if same else "RESULTS DIFFER", flush=True)
+                    row |= {f"{launch}_us": round(each, 2), f"{launch}_once_us": round(once, 1)}
+            row["match"] = all(np.array_equal(results[0][key], results[1][key]) for key in results[0])
+        rows.append(json.dumps(row))
+        print(rows[-1], flush=True)
+        if out is not None:
+            out.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
@@ -151,12 +156,13 @@ def main(arguments: list[str]) -> int:
     options.add_argument("folder", type=Path)
     options.add_argument("names", nargs="*", help="of libraries to build")
     options.add_argument("--target", default="sm_90a")
+    options.add_argument("--out", type=Path, metavar="FILE", help="for the rows")
     found = options.parse_args(arguments)
     found.folder.mkdir(parents=True, exist_ok=True)
     if found.command == "build":
         build(found.folder, found.names, found.target)
     else:
-        run(found.folder)
+        run(found.folder, found.out)
     return 0
 
 

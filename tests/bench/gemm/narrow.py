@@ -7,6 +7,7 @@ from typing import Any
 
 from nautilus_cli.kernels import skinny_product
 from nautilus_cli.targets.registry import target
+from tests.bench.gemm.choice import untuned
 from tests.bench.gemm.jobs import Product, request
 
 Wanted = Iterator[tuple[Product, str, str, Any]]
@@ -194,11 +195,12 @@ BEST: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
 """Schedules that were the best of a problem, or near it, in a run on an H200."""
 
 
-def untuned() -> Wanted:
-    """What the family chooses by itself, and the best of what was tried."""
+def skinny_untuned() -> Wanted:
+    """What compilations choose, what the family would, and the best of what was tried."""
     for m, n, k in (*VECTORS, (1, 768, 3072), (2, 8192, 2048), (4, 2048, 2048), (8, 4096, 4096), *ROWS, (32, 4096, 4096)):
         p = Product(m=m, n=n, k=k)
-        yield p, "chosen", "gemm_skinny", None
+        yield untuned(p)
+        yield p, "gemm_skinny", "gemm_skinny", None
         for fields in BEST.get((m, n, k), ()):
             yield skinny(p, lanes_k=32, **fields)
         if (m, n, k) == (16, 4096, 4096):
@@ -206,9 +208,10 @@ def untuned() -> Wanted:
         yield p, "gemm_mma", "gemm_mma", None
     for m, n, k in ((1, 2048, 2048), (1, 8192, 2048), (4, 4096, 4096), (16, 3072, 768)):
         p = Product(m=m, n=n, k=k, dtype="fp32")
-        yield p, "chosen", "gemm_skinny", None
+        yield untuned(p)
+        yield p, "gemm_skinny", "gemm_skinny", None
         yield p, "gemm", "gemm", None
-    yield Product(m=1, n=8192, k=2048, dtype="bf16"), "chosen", "gemm_skinny", None
+    yield untuned(Product(m=1, n=8192, k=2048, dtype="bf16"))
 
 
 def races() -> Wanted:

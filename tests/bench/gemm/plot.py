@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.bench.page import named, title
+
 OURS, TEXT = "#2f6f9f", "#333333"
 
 
 def rates(results: Path, chart: Path) -> None:
-    """Draw the best time of every product, as a ratio of cuBLAS's in the same run: longer is faster."""
-    best: dict[str, float] = {}
-    for row in json.loads(results.read_text()):
-        if row.get("is_right"):
-            best[row["product"]] = max(best.get(row["product"], 0.0), row["ratio_pdl"])
+    """Draw the best time of every product that tests.bench.keep has kept, as a ratio of cuBLAS's in the same run: longer is faster."""
+    rows = [row for row in json.loads(results.read_text())["rows"] if named(row["product"])[5] == "plain" and row["cublas_us"]]
+    best = {title(row["product"]): row["cublas_us"] / row["best"]["us_pdl"] for row in rows}
     import matplotlib
 
     matplotlib.use("svg" if chart.suffix == ".svg" else "agg")

@@ -7,12 +7,11 @@ from dataclasses import asdict, replace
 from math import log2
 from typing import Any
 
-from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
 from nautilus_cli.kernels import mma_product, wgmma_product
 from nautilus_cli.kernels.registry import family
-from nautilus_cli.lowering.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm import narrow, simt, symbolic
+from tests.bench.gemm.choice import untuned
 from tests.bench.gemm.jobs import Product, request
 from tests.bench.gemm.ladder import ladder
 
@@ -243,13 +242,8 @@ def _shared_out(product: Product) -> Wanted:
 
 def final() -> Wanted:
     """The table of products: what is chosen without a trial, the ranking's next choices, and what other runs have found."""
-    sm_90a = target("sm_90a")
     for p, _ in (*_TABLE, *((Product(m=m, n=n, k=k, dtype="3xtf32"), 0) for m, n, k in ((4096, 4096, 4096), (1024, 1024, 1024)))):
-        dtype, mode = PRODUCT_TYPES[p.dtype]
-        found = LoneProduct(m=p.m, n=p.n, k=p.k, dtype=dtype, fp32_mode=mode).request(
-            sm_90a, lambda kind, problem, at: kind.choose(problem, at)
-        )
-        yield p, f"chosen {found.family} {_label(_plain(found.schedule))}", found.family, found.schedule
+        yield untuned(p)
         yield from _best("gemm_wgmma", p, 4)
         for fields in _FOUND.get((p.m, p.n, p.k), ()) if p.dtype != "3xtf32" else ():
             yield wgmma(p, _label(fields), **fields)
@@ -469,7 +463,7 @@ SETS: dict[str, Callable[[], Wanted]] = {
     "skinny_fit": narrow.skinny_fit,
     "skinny_races": narrow.races,
     "skinny_rows": narrow.skinny_rows,
-    "skinny_untuned": narrow.untuned,
+    "skinny_untuned": narrow.skinny_untuned,
     "skinny_vectors": narrow.skinny_vectors,
     "small": small,
     "table": table,

@@ -14,6 +14,7 @@ from nautilus_cli.lowering.dispatch import first_serving
 from nautilus_cli.lowering.intervals import Intervals, Serving
 from nautilus_cli.lowering.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
+from tests.bench.gemm.choice import CHOSEN, untuned
 from tests.bench.gemm.jobs import Product, extents, request
 
 Wanted = Iterator[tuple[Product, str, str, Any]]
@@ -35,16 +36,11 @@ def compared(products: Iterable[tuple[Product, str, str, Any]]) -> Wanted:
 
 def chosen(p: Product) -> Wanted:
     """Yield what a compilation for known dimensions takes, and what one for open ones launches for this product."""
-    sm_90a = target("sm_90a")
-    dtype, mode = PRODUCT_TYPES[p.dtype]
-    known = LoneProduct(m=p.m, n=p.n, k=p.k, dtype=dtype, fp32_mode=mode).request(
-        sm_90a, lambda kind, problem, at: kind.choose(problem, at)
-    )
-    yield p, "chosen", known.family, known.schedule
+    yield untuned(p)
     for names in ("m", "mnk"):
         found, is_multiple = serving(p, names)
         opened = replace(p, symbolic=names, has_multiples=is_multiple)
-        yield opened, f"chosen open {names}", found.chosen.family.name, found.chosen.schedule
+        yield opened, f"{CHOSEN} open {names}", found.chosen.family.name, found.chosen.schedule
 
 
 def serving(p: Product, names: str) -> tuple[Serving, bool]:

@@ -1,0 +1,92 @@
+"""docs/performance.md quotes what was measured: its tables come out of the JSON files beside it, and these out of runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bench import keep, page
+
+TEXT = page.PAGE.read_text(encoding="utf-8")
+
+
+def measured(product: str, label: str, us: float, **fields: Any) -> dict[str, Any]:
+    schedule = {"tile_m": 128, "tile_n": 64, "consumers": 2, "cluster_m": 1, "ping_pong": False, "vector_c": 8}
+    return {
+        "product": product,
+        "label": label,
+        "family": "gemm_wgmma",
+        "schedule": schedule,
+        "us": us,
+        "us_pdl": us - 1,
+        "error": 1e-4,
+    } | fields
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(keep, "DOCS", tmp_path)
+    return tmp_path
+
+
+def test_tables_are_up_to_date() -> None:
+    assert page.filled(TEXT) == TEXT, "run: python -m tests.bench.page"
+
+
+def test_a_table_that_differs_is_seen() -> None:
+    name = re.findall(r"<!-- table (\w+) -->\n\|", TEXT)[0]
+    changed = TEXT.replace(f"<!-- table {name} -->\n|", f"<!-- table {name} -->\n| typed |\n|", 1)
+    assert page.filled(changed) == TEXT != changed
+
+
+def test_every_table_stands_between_its_marks() -> None:
+    names = re.findall(r"<!-- table (\w+) -->", TEXT)
+    assert len(names) == TEXT.count("<!-- end -->") and set(names) <= set(page.TABLES)
+
+
+def test_the_fastest_kernel_and_the_choice_of_a_product_are_kept(docs: Path) -> None:
+    run = [
+        measured("8x64x32-fp16-kk", "chosen", 9.0),
+        measured("8x64x32-fp16-kk", "another", 7.0),
+        measured("8x64x32-fp16-kk", "chosen open m", 2.0, symbolic="m"),
+        {"product": "8x64x32-fp16-kk", "label": "wrong", "family": "gemm", "schedule": {}, "error": 1.0},
+        {"product": "8x64x32-fp16-kk", "label": "cublas", "us": 12.0},
+    ]
+    (row,) = keep.products(run, "here")["rows"]
+    assert (row["best"]["us"], row["untuned"]["us"], row["cublas_us"], row["tried"]) == (7.0, 9.0, 12.0, 2)
+    assert row["best"]["schedule"] == {"tile_m": 128, "tile_n": 64, "consumers": 2}
+    (docs / "products.json").write_text(keep.text({"rows": [row, row | {"product": "1x1x1-fp16-kk"}]}))
+    first, other = keep.products([measured("8x64x32-fp16-kk", "chosen", 5.0)], "there")["rows"]
+    assert (first["where"], first["best"]["us"], other["where"]) == ("there", 5.0, "here")
+
+
+def test_open_extents_are_kept_beside_known_ones() -> None:
+    run = [
+        measured("8x64x32-fp16-kk", "same", 9.0),
+        measured("8x64x32-fp16-kk", "same open mnk", 10.0, symbolic="mnk"),
+        measured("8x64x32-bf16-kk", "chosen", 9.0),
+    ]
+    (row,) = keep.open_products(run, "here")["rows"]
+    assert row == {"product": "8x64x32-fp16-kk", "same": [9.0, 8.0], "same open mnk": [10.0, 9.0]}
+
+
+def test_a_file_has_a_line_for_each_row() -> None:
+    found = {"where": "here", "rows": [{"a": 1}, {"a": "µ"}]}
+    text = keep.text(found)
+    assert json.loads(text) == found and text.count("\n") == 7
+
+
+def test_names_of_products() -> None:
+    assert page.title("64x64x64-fp16-kk") == "64³ fp16"
+    assert page.title("64x32x8-fp32-kn", has_type=False) == "64×32×8, B with n last"
+    assert page.named("1x2x3-bf16-kk-gelu") == (1, 2, 3, "bf16", "kk", "gelu")
+
+
+def test_schedules_in_short() -> None:
+    wgmma = {"tile_m": 64, "tile_n": 32, "swaps": True, "cluster_k": 2, "early_trigger": True}
+    assert page.schedule({"family": "gemm_wgmma", "schedule": wgmma}) == "transposed, 64×32, 1, depth by 2, early"
+    assert page.schedule({"family": "gemm_skinny", "schedule": {"tile_n": 8, "loads": 4}}) == "8 columns, 4 loads"
