@@ -91,6 +91,7 @@ class Problem:
             b_k_last=self.b_k_last,
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
+            b_is_constant=self.b_is_constant,
             terms=self.terms,
             loaded_a=self._loaded if self.computes_a else None,
             is_paired=self.is_paired,

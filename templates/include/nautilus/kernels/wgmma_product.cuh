@@ -10,62 +10,15 @@
 #include <nautilus/core/mapped_arguments.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/wgmma.cuh>
+#include <nautilus/kernels/wgmma_groups.cuh>
 #include <nautilus/kernels/wgmma_loaded.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
 #include <nautilus/kernels/wgmma_parts.cuh>
 #include <nautilus/kernels/wgmma_result.cuh>
+#include <nautilus/kernels/wgmma_ring.cuh>
 #include <nautilus/kernels/wgmma_split.cuh>
 
 namespace nautilus::kernels {
-
-// How a block's threads share the work. The first warpgroup is the producer; with kLoadsA all its threads are, and need registers.
-template <class Schedule, bool kLoadsA = false>
-struct Warpgroups {
-  static constexpr int kThreads = (Schedule::kConsumers + 1) * kWarpgroupThreads;
-  static constexpr int kSharing = Schedule::kClusterM * Schedule::kClusterN;  // blocks that bring tiles to each other
-  static constexpr int kCluster = kSharing * Schedule::kClusterK;
-  static constexpr int kParts = DepthParts<Schedule>::kParts;
-  static constexpr bool kHasOwnRows = !Schedule::kPingPong && !Schedule::kSlicesDepth;  // each consumer
-  static constexpr int kRows = !kHasOwnRows ? Schedule::kTileM : Schedule::kTileM / Schedule::kConsumers;  // of a consumer
-  static constexpr int kBands = kRows / kWarpgroupRows;
-  static constexpr int kMapB = kLoadsA ? 0 : 1;  // behind that of A
-  static constexpr int kMapResult = kMapB + 1;
-  static constexpr int kMaps = Schedule::kStoresBoxes ? kMapResult + 1 : kMapResult;
-  static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
-  static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
-  // Registers of a thread: what the block begins with is shared out anew, in multiples of 8. Who asks for more than there are waits for ever.
-  static constexpr int kEntryRegisters = least(240, 65536 / (kThreads * Schedule::kResidents) / 8 * 8);
-  // Those that load get what the sums and 48 beside them leave.
-  static constexpr int kSumRegisters = (kBands * Schedule::kTileN / 2 + 48 + 7) / 8 * 8;
-  static constexpr int kLoadingRegisters = least(216, kEntryRegisters * (Schedule::kConsumers + 1) - kSumRegisters * Schedule::kConsumers);
-  static constexpr int kProducerRegisters = kLoadsA ? greatest(40, kLoadingRegisters) : Schedule::kConsumers == 3 ? 32 : 40;
-  static constexpr int kAllRegisters = kEntryRegisters * (Schedule::kConsumers + 1);
-  static constexpr int kConsumerRegisters = least(240, (kAllRegisters - kProducerRegisters) / Schedule::kConsumers / 8 * 8);
-  static_assert(Schedule::kClusterM == 1 || Schedule::kClusterN == 1, "all blocks of a cluster share the same operand");
-  static_assert(kBands * kWarpgroupRows == kRows, "a consumer has whole steps of 64 rows");
-  static_assert(kParts == 1 || (kSharing == 1 && !Schedule::kPingPong && !Schedule::kStoresBoxes), "parts of the depth meet otherwise");
-};
-
-// Which operand no kernel writes.
-enum class Constant { kNone, kA, kB };
-
-// Which stage of the ring, and the parity of the phase in which it is used.
-template <int kStages>
-struct RingPlace {
-  int stage = 0, parity = 0;
-
-  NAUTILUS_DEVICE void advance() {
-    if (++stage == kStages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-  NAUTILUS_DEVICE void advance(int steps) {
-    const int reached = stage + steps;
-    stage = reached % kStages;
-    parity ^= reached / kStages & 1;
-  }
-};
 
 // The tiles of the result in the order in which clusters take them: batch by batch, and as grouped_tile says.
 template <class Schedule>
@@ -88,53 +41,6 @@ struct TileWalk {
   }
 };
 
-// The ring in shared memory: stages of a tile of A and one of B, and their barriers; before these, what results leave from, and what tf32
-// leaves of floats, which is needed for kTerms 3.
-template <class Schedule, int kTerms, class OperandA, class OperandB>
-struct Ring {
-  static constexpr int kStages = Schedule::kStages;
-  static constexpr int kStageBytes = OperandA::kBytes + OperandB::kBytes;
-  static constexpr int kCopiedBytes = OperandA::kCopiedBytes + OperandB::kCopiedBytes;  // of a stage, by bulk copies
-  static constexpr int kWriters = OperandA::kIsLoaded ? kWarpgroupThreads / device::kWarpThreads : 0;
-  static constexpr int kRestsBytes = kTerms == 3 ? Rests<OperandA, OperandB>::kBytes : 0;
-  using Place = RingPlace<kStages>;
-  unsigned char *stages, *rests, *results;
-  device::Mbarrier *full, *empty;
-
-  NAUTILUS_DEVICE Ring()
-      : stages(device::dynamic_shared<unsigned char>()),
-        rests(stages + kStages * kStageBytes),
-        results(rests + kRestsBytes),
-        full(device::dynamic_shared<device::Mbarrier>(kStages * kStageBytes + kRestsBytes + Warpgroups<Schedule>::kResultBytes)),
-        empty(full + kStages) {}
-  NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
-  NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
-
-  // One thread prepares the barriers of the first STAGES: a stage is full when its bytes are there and warps that write have done so, and
-  // empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so. Lanes side by side, each of a
-  // stage, take three times as long: places that differ go one by one.
-  NAUTILUS_DEVICE void prepare(int stages) const {
-    using Groups = Warpgroups<Schedule>;
-    NAUTILUS_UNROLL
-    for (int i = 0; i < kStages; ++i) {
-      if (i >= stages) break;
-      device::mbarrier_init(full + i, 1 + kWriters);
-      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
-    }
-    device::mbarrier_init_fence();
-  }
-  // Of each warp that has read a stage.
-  NAUTILUS_DEVICE void release(int stage) const {
-    constexpr int kSharing = Warpgroups<Schedule>::kSharing;
-    const int lane = device::lane_index();
-    if constexpr (kSharing == 1) {
-      if (lane == 0) device::mbarrier_arrive(empty + stage);
-    } else {
-      if (lane < kSharing) device::mbarrier_arrive_at(empty + stage, lane);
-    }
-  }
-};
-
 // The sums of one tile, of every kStep-th stage: a group of products is in flight while the next stage is waited for. WHEN_STARTED is called
 // once all products are under way. There may be no tile where kMayHaveNone says so.
 template <class OperandA, class OperandB, class T, int kStep = 1, bool kMayHaveNone = false, int kBands, int kSums, class Ring,
@@ -152,10 +58,11 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
   }
   // Whatever the warp does between products delays the next ones, the more so beside a warp that finishes a tile: places are found ahead, and
   // by one lane for all, so that the compiler keeps descriptors in uniform registers.
-  int stage = device::shuffle(place.stage, 0), last = 0;
+  auto stage = ring.stage(place);
+  typename Ring::Stage last{};
   for (int tile = 0; tile < tiles; ++tile) {
     const uint64 a = OperandA::descriptor(ring.a(stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(stage));
-    device::mbarrier_wait(ring.full + stage, place.parity);
+    ring.wait(stage, place);
     NAUTILUS_UNROLL
     for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
     device::wgmma_fence();
@@ -169,13 +76,13 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       }
     }
     device::wgmma_commit();
-    const int read = stage;
+    const auto read = stage;
     if constexpr (kStep == 1) {
       place.advance();
     } else {
       place.advance(kStep);
     }
-    stage = device::shuffle(place.stage, 0);
+    stage = ring.stage(place);
     if (tile > 0) {
       device::wgmma_wait<1>();
       ring.release(last);
@@ -198,7 +105,9 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   constexpr int kCluster = Groups::kCluster;
   static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && Groups::kHasOwnRows && Groups::kParts == 1),
                 "floats, of which consumers share the rows of a tile");
-  const Ring<Schedule, kTerms, OperandA, OperandB> ring;
+  using RingOf = typename RingFor<Schedule, kTerms, kConstant, OperandA, OperandB>::Type;
+  constexpr bool kIsPair = Schedule::kOtherStages > 0;
+  const RingOf ring;
   const int thread = device::thread_index().x, group = thread / kWarpgroupThreads;
   const int block = device::block_index().x, rank = block % kCluster;
   const int clusters = device::grid_extent().x / kCluster;
@@ -219,55 +128,41 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     device::block_barrier();
   }
   if constexpr (Schedule::kEarlyTrigger) device::dependency_trigger();
-  typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
+  typename RingOf::Place place;
   if (group == 0) {
     if constexpr (Groups::kProducerRegisters > Groups::kEntryRegisters) {
       device::acquire_registers<Groups::kProducerRegisters>();
     } else {
       device::release_registers<Groups::kProducerRegisters>();
     }
-    const auto load_b = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-      if constexpr (kConstant != Constant::kA) device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
-      OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
-                     ring.full + stage, beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
+    using Place = typename TileWalk<Schedule>::Place;
+    const auto copy_b = [&](const Place &at, int tile, unsigned char *to, device::Mbarrier *barrier) {
+      OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, to, barrier,
+                     beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
     };
     if constexpr (OperandA::kIsLoaded) {
+      const auto load_b = [&](const Place &at, int tile, int stage) {
+        device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
+        copy_b(at, tile, ring.b(stage), ring.full + stage);
+      };
       write_tiles<OperandA, kConstant == Constant::kB>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, source_of, load_b);
     } else if (thread == 0) {
-      const auto load_a = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-        if constexpr (kConstant == Constant::kA) device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
-        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, ring.a(stage),
-                       ring.full + stage, beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
+      const auto copy_a = [&](const Place &at, int tile, unsigned char *to, device::Mbarrier *barrier) {
+        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, to, barrier,
+                       beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
-      const auto load_first = [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
-        if constexpr (kConstant == Constant::kA) {
-          load_a(at, tile, stage);
-        } else {
-          load_b(at, tile, stage);
-        }
-      };
-      int early = 0;  // tiles of a constant operand that are on their way before those of the other
-      if constexpr (kConstant != Constant::kNone) {
-        const auto first = walk.place(block / kCluster);
-        for (; early < least(Schedule::kStages, tiles); ++early) load_first(first, early, early);
-      }
-      device::dependency_wait();
-      for (int number = block / kCluster; number < walk.count; number += clusters) {
-        const auto at = walk.place(number);
-        for (int tile = 0; tile < tiles; ++tile) {
-          if (early > 0) {
-            --early;
-          } else {
-            device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
-            load_first(at, tile, place.stage);
-          }
-          if constexpr (kConstant == Constant::kA) {
-            load_b(at, tile, place.stage);
-          } else {
-            load_a(at, tile, place.stage);
-          }
-          place.advance();
-        }
+      if constexpr (!kIsPair) {
+        fill_ring<kConstant>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b);
+      } else if constexpr (kConstant == Constant::kA) {
+        fill_rings<Schedule>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b, [&](const Place &at, int tile) {
+          OperandA::prefetch(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth,
+                             beside / Schedule::kClusterM);
+        });
+      } else {
+        fill_rings<Schedule>(walk, ring, block / kCluster, clusters, tiles, copy_b, copy_a, [&](const Place &at, int tile) {
+          OperandB::prefetch(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth,
+                             beside % Schedule::kClusterM);
+        });
       }
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
