@@ -139,58 +139,41 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
         UsageError: an extent is none, or the operands are beyond 4 GiB.
         DeviceError: the target cannot run here.
     """
-    m, n, k = options.extents
-    dtype, fp32_mode = PRODUCT_TYPES[options.dtype]
-    if min(m, n, k) < 1:
-        raise UsageError(f"a product of {m}, {n}, {k}", where="--gemm", hint="Extents are at least 1.")
-    if max(m * k, n * k, m * n) * dtype.bytes > _MOST_BYTES:
-        raise UsageError(f"a product of {m}, {n}, {k} is too large to measure", where="--gemm", hint="An operand may have 4 GiB.")
+    product = _product(options)
     selection = select(options.target, options.device)
     if not selection.runs_here:
         raise DeviceError(f"{selection.target.name} cannot be measured here: {selection.notes[0]}", where="--target")
-    target, store = selection.target, Cache.default()
-    product = LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode, symbolic=options.symbolic)
+    target, store, notes = selection.target, Cache.default(), list(selection.notes)
     choose = records.recorded_choice(store, target, gpu=selection.gpu)
     request = product.request(target, choose)
-    kind = family(request.family)
-    estimate = None
-    if isinstance(kind, Ranked):
-        estimate = kind.estimated_us(bind(request.problem, product.sizes), request.schedule, target)
     copies, launches = _rotation(product, target.l2_bytes, is_emulated=target.is_emulated)
-    random = np.random.default_rng(options.seed)
-    a = _drawn(random, m * k, dtype)
-    weights = np.tile(_padded(_drawn(random, n * k, dtype), stride(product, n * k)), copies)
-    notes = list(selection.notes)
+    operands = _operands(product, copies, options.seed)
     with ExitStack() as stack:
 
-        def opened(one: LoneProduct, kernel: KernelRequest) -> Session:
+        def fed(one: LoneProduct, kernel: KernelRequest) -> tuple[Session, float]:
+            """Return a session, and how far its results are from float64."""
             plan = rotated(one, kernel, target.name, copies=copies, launches=launches)
-            return stack.enter_context(_session(plan, target, store, selection.device))
+            session = stack.enter_context(_session(plan, target, store, selection.device))
+            return session, operands.error(session.feed(operands.inputs)["c"])
 
         progress("compiling", 0, 1)
-        session = opened(product, request)
-        results = session.feed({"a": a, "b": weights})["c"]
-        error = _error(a.reshape(m, k), weights[: n * k].reshape(n, k), results[: m * n].reshape(m, n))
+        session, error = fed(product, request)
         contenders = {"own": lambda: _replay_us(session)}
         if options.symbolic:
             known = replace(product, symbolic="")
-            beside = opened(known, known.request(target, choose))
-            beside.feed({"a": a, "b": weights})
+            beside, _ = fed(known, known.request(target, choose))
             contenders["known"] = lambda: _replay_us(beside)
         if target.is_emulated:
             notes.append(EMULATED)
+        elif rival := _rival(options, product, selection.device, copies=copies, launches=launches):
+            contenders["cublas"] = rival
         else:
-            is_tf32 = options.dtype == "tf32"
-            rival = cublas(m, n, k, dtype.name, is_tf32=is_tf32, device=selection.device, copies=copies, launches=launches)
-            if rival is None:
-                notes.append("cuBLAS was not measured: torch, or a GPU for it, is missing.")
-            else:
-                contenders["cublas"] = rival
+            notes.append("cuBLAS was not measured: torch, or a GPU for it, is missing.")
         progress("measuring", 0, 1)
         times = {name: us / launches for name, us in _in_turns(contenders, options.turns).items()}
         device = session.library.info.device
     result = ProductBenchResult(
-        extents=(m, n, k),
+        extents=options.extents,
         dtype=options.dtype,
         symbolic=options.symbolic,
         target=target.name,
@@ -198,7 +181,7 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
         is_emulated=target.is_emulated,
         family=request.family,
         schedule=asdict(request.schedule),
-        estimated_us=estimate,
+        estimated_us=_estimate(product, request, target),
         launches=launches,
         copies=copies,
         latency_us=times["own"],
@@ -210,6 +193,62 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
     if options.export is not None:
         report.write(result.to_data(), options.export)
     return result
+
+
+def _product(options: ProductBenchOptions) -> LoneProduct:
+    """Return the product, of which no operand is beyond what can be measured."""
+    m, n, k = options.extents
+    dtype, fp32_mode = PRODUCT_TYPES[options.dtype]
+    if min(m, n, k) < 1:
+        raise UsageError(f"a product of {m}, {n}, {k}", where="--gemm", hint="Extents are at least 1.")
+    if max(m * k, n * k, m * n) * dtype.bytes > _MOST_BYTES:
+        raise UsageError(f"a product of {m}, {n}, {k} is too large to measure", where="--gemm", hint="An operand may have 4 GiB.")
+    return LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode, symbolic=options.symbolic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Operands:
+    """What a product is measured on.
+
+    Attributes:
+        a: [m, k].
+        b: [n, k].
+        weights: copies of B, flat, each with what lies between it and the next.
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What a session takes."""
+        return {"a": self.a.reshape(-1), "b": self.weights}
+
+    def error(self, results: np.ndarray) -> float:
+        """Return the norm of some rows' error over theirs, of the first of the results [m, n] that lie behind each other."""
+        m, n = len(self.a), len(self.b)
+        return _error(self.a, self.b, results[: m * n].reshape(m, n))
+
+
+def _operands(product: LoneProduct, copies: int, seed: int) -> _Operands:
+    """Return random operands."""
+    p, random = product, np.random.default_rng(seed)
+    a, b = _drawn(random, p.m * p.k, p.dtype), _drawn(random, p.n * p.k, p.dtype)
+    weights = np.tile(_padded(b, stride(p, p.n * p.k)), copies)
+    return _Operands(a=a.reshape(p.m, p.k), b=b.reshape(p.n, p.k), weights=weights)
+
+
+def _estimate(product: LoneProduct, request: KernelRequest, target: Target) -> float | None:
+    """Return the time by the ranking that chose a kernel, None where its family has none."""
+    kind = family(request.family)
+    return kind.estimated_us(bind(request.problem, product.sizes), request.schedule, target) if isinstance(kind, Ranked) else None
+
+
+def _rival(options: ProductBenchOptions, product: LoneProduct, device: int, *, copies: int, launches: int) -> Callable[[], float] | None:
+    """Return what times cuBLAS, None where it is not there."""
+    p, is_tf32 = product, options.dtype == "tf32"
+    return cublas(p.m, p.n, p.k, p.dtype.name, is_tf32=is_tf32, device=device, copies=copies, launches=launches)
 
 
 @contextmanager
