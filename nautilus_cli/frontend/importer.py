@@ -173,6 +173,7 @@ class Importer:
         finally:
             outer.spend_as(inner)
             self._builder = outer
+        outer.keep(inner)
 
     def nodes(self, numbered: Numbered, scope: Scope) -> None:
         """Import nodes in the given order; their results are then in SCOPE."""

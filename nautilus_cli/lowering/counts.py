@@ -107,7 +107,11 @@ class CountTable:
 
     def limits(self, limits: Sequence[Limit]) -> tuple[tuple[str, int, int], ...]:
         """Return (what the user calls it, its word, its greatest value) of each number that is limited and counted."""
-        found = {(one.name, self._places[self._holders[one.count]]): one.most for one in limits[::-1] if one.count in self._holders}
+        found: dict[tuple[str, int], int] = {}
+        for one in limits:
+            if one.count in self._holders:
+                key = one.name, self._places[self._holders[one.count]]
+                found[key] = min(one.most, found.get(key, one.most))
         return tuple((name, word, most) for (name, word), most in found.items())
 
     def size_offset(self, size: int) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -90,7 +91,9 @@ class GraphBuilder:
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
         self._sources = sources
-        self._read: dict[Value, np.ndarray] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
+        self._read: MutableMapping[
+            Value, np.ndarray
+        ] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
         self._limits = ElementLimits(lambda name: self.source(name).type.dtype)
         self.requirements: list[Requirement] = []
         self.conditions: list[Value] = []
@@ -197,7 +200,7 @@ class GraphBuilder:
         )
         if constants is None:
             self.nodes.append(Node(op, self._operands(op, inputs), results, attrs, self.origin))
-            self._read |= {value: array for value, array in zip(results, found or (), strict=False) if value is not None}
+            self._read.update((value, array) for value, array in zip(results, found or (), strict=False) if value is not None)
             if found is not None:
                 self._keep_limits(operator, attrs, inputs, types, found, results)
         return results
@@ -275,6 +278,15 @@ class GraphBuilder:
     def let_numbers_decide(self, readable: frozenset[str]) -> None:
         """Let numbers that kernels compute decide shapes; not those that follow from READABLE inputs, which the host may read."""
         self._given = GivenNumbers(self, self._read, readable)
+
+    def keep_numbers_out(self) -> None:
+        """Let no number that a kernel computes decide a shape."""
+        self._given = None
+
+    @property
+    def lets_numbers_decide(self) -> bool:
+        """Whether numbers that kernels compute may decide shapes."""
+        return self._given is not None
 
     def _seen(self, value: Value | None) -> Value | None:
         """Return a value with what is known of its contents, though a node or the caller gives it."""
@@ -376,7 +388,7 @@ class GraphBuilder:
         return {} if all(source in self._read for source in found.values()) else found
 
     def _inputs_behind(self, value: Value | None) -> tuple[str, ...]:
-        """Return the names of the inputs of which VALUE is computed."""
+        """Return the names of the inputs of which VALUE is computed; none where it follows from what an iteration begins with, too."""
         producers: dict[Value, Node] = {}
         names: dict[Value, str] = {}
         around: GraphBuilder | None = self
@@ -390,6 +402,8 @@ class GraphBuilder:
             one = waiting.pop()
             if one in names:
                 found[names[one]] = None
+            elif one is not None and one not in producers and one.constant is None and one.contents is None:
+                return ()
             for operand in producers[one].operands() if one in producers else ():
                 if operand not in met:
                     met.add(operand)
@@ -426,17 +440,43 @@ class GraphBuilder:
         return tuple(self._counts)
 
     def apart(self) -> GraphBuilder:
-        """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here."""
+        """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here.
+
+        What is known of values here is known there, and not the other way round: what an iteration computes is another number in the next.
+        """
         inner = GraphBuilder(known=self._known, origin=self.origin, fold_bytes=self._fold_bytes, sources={**self._sources, **self.inputs()})
         inner._fold_work, inner.most_bytes, inner.bounds = self._fold_work, self.most_bytes, self.bounds
-        inner._read, inner.requirements, inner._names, inner._around = self._read, self.requirements, self._names, self
+        inner._read, inner._names, inner._around = ChainMap({}, self._read), set(self._names), self
         inner._limits = self._limits
+        if self._given is not None:
+            inner._given = self._given.apart(inner, inner._read)
         return inner
 
     def take(self, inner: GraphBuilder) -> None:
         """Append what such a builder has, in place of a node that would hold it."""
         self.nodes += inner.nodes
         self._counts += inner._counts
+        assert isinstance(inner._read, ChainMap)
+        self._read.update(inner._read.maps[0])
+
+    def keep(self, inner: GraphBuilder) -> None:
+        """Let the run make sure of what such a builder asks for; its numbers keep their names."""
+        self._require(inner.requirements)
+        self._names |= inner._names
+
+    def discard(self) -> None:
+        """Forget what such a builder asks for, and its numbers' names: what it has is built anew."""
+        assert self._around is not None
+        self.requirements, self._names = [], set(self._around._names)
+
+    def gives(self, size: int) -> bool:
+        """Whether SIZE depends on a count of this graph."""
+        own = {name for name, _ in self._counts}
+        return any(symbol.name in own for symbol in symbols(size))
+
+    def has(self, value: Value) -> bool:
+        """Whether VALUE is an input, or what a node of this graph computes."""
+        return any(value is own for _, own in self._inputs) or any(value is own for node in self.nodes for own in node.outputs)
 
     def spend_as(self, inner: GraphBuilder) -> None:
         """Count what such a builder has folded."""

@@ -32,10 +32,11 @@ class Counting(count_bounds.Counting, Protocol):
     """A builder that has counts, and conditions that a run has to meet."""
 
     conditions: list[Value]
+    origin: tuple[str, ...]
     bounds: count_bounds.CountBounds
 
-    def place(self, op: str) -> str:
-        """Return where an error is."""
+    def has(self, value: Value) -> bool:
+        """Whether a value is of this graph."""
         ...
 
 
@@ -46,14 +47,30 @@ class GivenNumbers:
         builder: where the graph is built.
         contents: what is known of values that are data as well; numbers are added to it.
         readable: inputs that the host may read by itself, which it does rather.
+        around: the numbers of the graph around one that a node is to hold.
     """
 
-    def __init__(self, builder: Counting, contents: MutableMapping[Value, np.ndarray], readable: frozenset[str]) -> None:
+    def __init__(
+        self,
+        builder: Counting,
+        contents: MutableMapping[Value, np.ndarray],
+        readable: frozenset[str],
+        around: GivenNumbers | None = None,
+    ) -> None:
         self._builder = builder
+        self._around = around
         self._contents = contents
         self._readable = readable
         self._values: list[Value] = []
         self._sources: dict[str, tuple[int, Value]] = {}
+
+    def apart(self, builder: Counting, contents: MutableMapping[Value, np.ndarray]) -> GivenNumbers:
+        """Return the numbers of a graph that a node is to hold; arguments as those of the class."""
+        return GivenNumbers(builder, contents, self._readable, self)
+
+    def has(self, value: Value) -> bool:
+        """Whether a value is of this graph, or of one around it."""
+        return self._builder.has(value) or (self._around is not None and self._around.has(value))
 
     def learn(self, value: Value | None, behind: Sequence[str], op: str) -> bool:
         """Let an operand's elements be numbers that a kernel gives; return whether they can.
@@ -72,12 +89,14 @@ class GivenNumbers:
             return False
         if not 1 <= value.type.elements <= MOST_ELEMENTS or (behind and self._readable.issuperset(behind)):
             return False
+        if self._around is not None and self._around.has(value):
+            return self._around.learn(value, behind, op)  # the same number in every iteration
         builder, elements = self._builder, value.type.elements
         numbers = np.empty(elements, dtype=object)
         names: list[str] = []
         flat = reshape(builder, cast(builder, value, I64), (elements,))
         for place in range(elements):
-            name = f"{builder.place(op)}, number {place}" if value.tensor is None else f"{quoted(value.tensor)[1:-1]}[{place}]"
+            name = f"{quoted(value.tensor or ', '.join(builder.origin) or op)[1:-1]}[{place}]"
             cut = flat if elements == 1 else builder.node("Slice", [flat, builder.sizes([place]), builder.sizes([place + 1])])
             self._add(number := builder.count(name, HIGHEST), reshape(builder, cut, ()))
             numbers[place] = number
@@ -89,15 +108,18 @@ class GivenNumbers:
         return True
 
     def cut(self, ranges: Mapping[str, tuple[int, int]], *, is_default: bool = False) -> bool:
-        """Keep numbers in ranges, by name; return whether all of them are numbers of this graph.
+        """Keep numbers in ranges, by name; return whether all of them are numbers of this graph, or of those around it.
 
         Args:
             ranges: least and greatest value.
             is_default: whether nothing but a default says what the greatest value is.
         """
-        if not ranges.keys() <= self._sources.keys():
+        others = {name: limits for name, limits in ranges.items() if name not in self._sources}
+        if others and (self._around is None or not self._around.cut(others, is_default=is_default)):
             return False
         for name, (low, high) in ranges.items():
+            if name in others:
+                continue
             number, source = self._sources[name]
             if is_default and name not in self._builder.bounds.read:
                 self._builder.bounds.defaults[name] = None

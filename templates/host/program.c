@@ -4,6 +4,7 @@
 
 #include "counts.h"
 #include "error.h"
+#include "symbols.h"
 
 int program_exists(const nautilus_model *model) { return model->place.variant->step_count > 0; }
 
@@ -116,12 +117,23 @@ static nautilus_status launch(const struct walk *walk, const struct payload_step
   return context_launch_each(context, walk->stream, step->first, step->count);
 }
 
+/* Lets numbers that are read behind a step be as before a run: what the last iteration had of them, beside another number of this one,
+ * may be more than there is memory for, or than can be launched. */
+static void forget_later(nautilus_context *context, const struct payload_step *step) {
+  const struct payload_step *end = first_step(context->model) + context->model->place.variant->step_count;
+  for (step++; step < end; step++)
+    if (step->kind == STEP_READ)
+      context->shapes.symbols[step->first] = symbols_first_value(&context->model->payload.symbols[step->first]);
+}
+
 /* Waits for a number that a kernel gave, from which on sizes follow. */
 static nautilus_status read_size(const struct walk *walk, const struct payload_step *step) {
   int64_t value;
   TRY(read_back(walk->context, walk->stream, step->words[0], sizeof value, &value));
   if (walk->context->model->payload.words[step->words[0]].kind == WORD_ARENA) /* before memory is taken for it */
     TRY(counts_check_word(walk->context->model, walk->context->shapes.word_values[step->words[0]] / sizeof value, value));
+  if (walk->context->shapes.symbols[step->first] != value)
+    forget_later(walk->context, step);
   return context_give(walk->context, step->first, value, walk->stream);
 }
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
 from nautilus_cli.frontend.constructs.held import closed, given_by_a_kernel, held, own
-from nautilus_cli.frontend.constructs.selection import as_flag, described, guard, select
+from nautilus_cli.frontend.constructs.selection import as_flag, described, guard, required_to_hold, select
 from nautilus_cli.frontend.entities import Entity, as_tensor
+from nautilus_cli.frontend.required_numbers import taken_conditions
 from nautilus_cli.ir.control import BranchAttrs
 from nautilus_cli.ir.counts import ceiling, counts_in
 from nautilus_cli.ir.dims import same
@@ -131,9 +132,17 @@ def _imported(call: Occurrence, name: str) -> Imported | OperandsError:
     body = call.body(name, 0, count)
     with call.host.apart() as builder:
         try:
-            return builder, body.run(call.host, ())[:count]
+            return builder, _checked(builder, body.run(call.host, ())[:count])
         except OperandsError as error:
             return error
+
+
+def _checked(builder: GraphBuilder, results: Sequence[Entity]) -> Sequence[Entity]:
+    """Return the results of a branch, of which each tensor waits for checks of the numbers that decide shapes in it."""
+    conditions = taken_conditions(builder)
+    if not conditions:
+        return results
+    return [required_to_hold(builder, found, conditions) if isinstance(found, Value) else found for found in results]
 
 
 def _only(call: Occurrence, condition: Value, branches: Sequence[Imported | OperandsError]) -> Sequence[Entity | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from onnx import GraphProto
@@ -110,13 +111,15 @@ def _held(
     if (condition is not None and condition.constant is not None and not condition.constant.item()) or (limit is not None and limit < 1):
         return None, ""
     before = call.host.unrolled
+    numbers = limit is None or limit * len(body.varying) > MOST_CHOSEN_NODES  # else copies of the body know more of theirs
     try:
-        found = body_graph(call, body, states, is_loop=True, bound=lambda growing: _bound(call, growing, trips, limit))
+        bound = partial(_bound, call, trips=trips, limit=limit)
+        found = body_graph(call, body, states, is_loop=True, bound=bound, lets_numbers_decide=numbers)
     except (UndecidedError, RangeError):
         raise  # another import may know more
     except ModelError as error:
-        if isinstance(error, UnknownContentsError) and error.inputs:
-            raise  # so it may of these inputs; of the iteration's number only copies of the body do
+        if isinstance(error, UnknownContentsError) and (error.inputs or (numbers and not call.builder.lets_numbers_decide)):
+            raise  # so it may of these inputs, or let kernels give what decides shapes
         return None, f", and its body cannot be repeated as it is: {error.message}"
     is_counted = condition is None or condition.constant is not None
     is_certain = is_counted and not found.is_conditional

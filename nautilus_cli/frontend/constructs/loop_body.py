@@ -10,7 +10,9 @@ import numpy as np
 from nautilus_cli.frontend.constructs.base import Occurrence
 from nautilus_cli.frontend.constructs.growing import MOST_ROUNDS, Growing
 from nautilus_cli.frontend.constructs.held import closed, held
+from nautilus_cli.frontend.constructs.selection import required_to_hold
 from nautilus_cli.frontend.entities import Entity, as_tensor
+from nautilus_cli.frontend.required_numbers import taken_conditions
 from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.control import LoopAttrs
 from nautilus_cli.ir.counts import counts_in
@@ -71,6 +73,7 @@ def body_graph(
     is_loop: bool,
     elements: Sequence[TensorType] = (),
     bound: Callable[[Growing], None] | None = None,
+    lets_numbers_decide: bool = True,
 ) -> Body:
     """Import a body once, of which nothing is known but the types of what it reads.
 
@@ -81,6 +84,7 @@ def body_graph(
         is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
         elements: types of the pieces that it takes behind the states, as that of a Scan.
         bound: says how many iterations there are at most, where states turn out to change their sizes; None where they must not.
+        lets_numbers_decide: whether numbers that the body computes may decide shapes, where those of the model may.
 
     Raises:
         ModelError: what it gives is not of the types that it takes, or no tensor.
@@ -93,6 +97,8 @@ def body_graph(
     for _ in range(MOST_ROUNDS):
         number = Value(TensorType(I64, ()))
         with call.host.apart() as builder:
+            if not lets_numbers_decide:
+                builder.keep_numbers_out()
             carried, seen, sizes = growing.enter(call, before, call.origin)
             first: list[Entity] = [number, call.constant(np.ones((), bool))] if is_loop else []
             given_back = _run(call, body, [*first, *seen, *pieces], growing)
@@ -104,9 +110,11 @@ def body_graph(
                 _require_same(call, before, following)
             if is_known is not False:
                 following = [*growing.elements(call, following), *growing.following(call, following)]
+                flag = _check(builder, flag, [*carried, *sizes], following, given)
                 one = builder.constant(np.ones((), np.int64))
                 following.append(builder.node("Add", [number, one]))
                 break
+            builder.discard()
         if bound is not None:
             bound(growing)
     else:
@@ -157,6 +165,28 @@ def _run(call: Occurrence, body: Subgraph, operands: Sequence[Entity], growing: 
         if not growing.sizes:
             raise
         raise call.error(f"the sizes of its states change, and {error}") from error
+
+
+def _check(builder: GraphBuilder, flag: Value | None, carried: Sequence[Value], following: list[Value], given: list[Value]) -> Value | None:
+    """Let what an iteration gives wait for checks of the numbers that decide shapes in it; return its condition.
+
+    Args:
+        builder: what has the body's nodes.
+        flag: the condition; None where there is none.
+        carried: the states before the iteration.
+        following: the states behind it; one that changes may be replaced.
+        given: the pieces that it adds to collected results; where no state changes, the first one is replaced.
+    """
+    conditions = taken_conditions(builder)
+    if not conditions:
+        return flag
+    if flag is not None and flag.constant is None:
+        return required_to_hold(builder, flag, conditions)
+    changing = [place for place, value in enumerate(following) if value is not carried[place]]
+    for values, place in ((following, changing[:1]), (given, [0] if given and not changing else [])):
+        for number in place:
+            values[number] = required_to_hold(builder, values[number], conditions)
+    return flag
 
 
 def _require_same(call: Occurrence, before: Sequence[Value], after: Sequence[Value]) -> None:

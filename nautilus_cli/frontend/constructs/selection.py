@@ -37,6 +37,10 @@ def as_flag(builder: GraphBuilder, condition: Value) -> Value:
 def guard(builder: GraphBuilder, start: int, wanted: Value) -> None:
     """Make the nodes from number START on unable to fail a run where they are not WANTED."""
     nodes = builder.nodes[start:]
+    made = {value for node in nodes for value in node.results()}
+    if not made.isdisjoint(builder.conditions):
+        true = builder.constant(np.ones((), bool))
+        builder.conditions[:] = [builder.node("Where", [wanted, one, true]) if one in made else one for one in builder.conditions]
     if not any(node.op in INDEX_OPERANDS for node in nodes):
         return
     del builder.nodes[start:]
