@@ -5,7 +5,7 @@ Usage:
     python -m tests.bench.keep open_products RUN.json WHERE    of the set `open_sizes`
     python -m tests.bench.keep gated RUN.json WHERE            of `tests.bench.gemm.gated`
     python -m tests.bench.keep models RUN.jsonl WHERE          of `tests.bench.zoo --out`; models that are not in it stay
-    python -m tests.bench.keep dynamic RUN.json WHERE          of `tests.bench.dynamic run`
+    python -m tests.bench.keep dynamic RUN.json WHERE          of `tests.bench.dynamic run`; of images, `open_vit`
     python -m tests.bench.keep loops RUN.jsonl WHERE           of `tests.bench.loops run --out`
 
 WHERE names the device and the tree that was measured, as in "NVIDIA H200, driver 580.159, CUDA 13.0, tree 172f182".
@@ -128,6 +128,7 @@ KINDS: dict[str, Callable[[Any, str], dict[str, Any]]] = {
     "models": models,
     "dynamic": dynamic,
     "loops": loops,
+    "open_vit": dynamic,
 }
 
 

@@ -253,13 +253,13 @@ def models() -> str:
     return table(("model", "launches", "fp16, µs", "fp32, µs", "worst error, fp16", "worst error, fp32"), rows)
 
 
-def dynamic() -> str:
-    """Return a library for many shapes beside libraries of one each."""
+def beside_static(name: str, sizes: str) -> str:
+    """Return a library for many sizes beside libraries of one each."""
     return table(
-        ("batch × sequence", "static", "dynamic", "dynamic / static"),
+        (sizes, "static", "dynamic", "dynamic / static"),
         (
             ("×".join(map(str, row["shape"])), us(row["static_us"]), us(row["dynamic_us"]), f"{row['ratio']:.2f}")
-            for row in read("dynamic")["rows"]
+            for row in read(name)["rows"]
         ),
     )
 
@@ -290,7 +290,7 @@ def loops() -> str:
 
 
 TABLES: Mapping[str, Callable[[], str]] = {
-    "dynamic": dynamic,
+    "dynamic": lambda: beside_static("dynamic", "batch × sequence"),
     "epilogues": epilogues,
     "few_rows": few_rows,
     "ffma": ffma,
@@ -299,6 +299,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "loops": loops,
     "models": models,
     "open_products": open_products,
+    "open_vit": lambda: beside_static("open_vit", "images × height × width"),
     "products": products,
     "summary": summary,
 }

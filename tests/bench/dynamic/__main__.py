@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
     building.add_argument("--model", default="bert_base")
     building.add_argument("--file", type=Path, help="an ONNX file in place of a model of the catalogue")
     building.add_argument("--target")
-    building.add_argument("--dims", nargs=2, default=DIMS)
+    building.add_argument("--dims", nargs="+", default=DIMS)
     building.add_argument("--jobs", type=int, default=2)
     for name in ("run", "profile"):
         measuring = commands.add_parser(name)

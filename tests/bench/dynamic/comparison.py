@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -18,7 +19,7 @@ SAMPLE_US, SAMPLES, MOST_RUNS = 8000, 7, 20
 """Runs of a sample are as many as about fill this time."""
 
 
-def compared(fixed: Library, library: Library, shape: tuple[int, int]) -> dict[str, Any]:
+def compared(fixed: Library, library: Library, shape: Sequence[int]) -> dict[str, Any]:
     """Return times of a library of this shape alone and of one of all, and how far their results are apart."""
     row: dict[str, Any] = {}
     with Session(fixed) as one, Session(library) as other:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
@@ -13,7 +14,7 @@ from tests.bench.dynamic.subject import feeds
 RUNS = 7
 
 
-def profiled(library: Library, shape: tuple[int, int]) -> list[dict[str, Any]]:
+def profiled(library: Library, shape: Sequence[int]) -> list[dict[str, Any]]:
     """Return a row a launch: the kernel, how long it took, how long after the one before it began, and ended; medians of runs."""
     from torch.profiler import ProfilerActivity, profile
 

@@ -15,6 +15,7 @@ import numpy as np
 from models import catalogue, weightless
 from nautilus_cli import driver
 from nautilus_cli.ir.ranges import DimRange
+from nautilus_cli.runtime.arrays import OPEN as UNKNOWN
 from nautilus_cli.runtime.library import Library
 
 SHAPES = ("1x16", "1x128", "1x384", "4x64", "7x93", "8x128", "16x256", "32x512")
@@ -96,10 +97,9 @@ class Subject:
         return row
 
 
-def shape_of(name: str) -> tuple[int, int]:
+def shape_of(name: str) -> tuple[int, ...]:
     """Return the sizes of `8x128`."""
-    batch, tokens = map(int, name.split("x"))
-    return batch, tokens
+    return tuple(map(int, name.split("x")))
 
 
 def dims_of(texts: Sequence[str]) -> Mapping[str, DimRange]:
@@ -112,12 +112,23 @@ def dims_of(texts: Sequence[str]) -> Mapping[str, DimRange]:
     return found
 
 
-def feeds(library: Library, shape: tuple[int, int], seed: int) -> dict[str, np.ndarray]:
-    """Return token ids and whatever else the model takes, all of one shape: a mask leaves a tenth of the tokens out."""
+def feeds(library: Library, sizes: Sequence[int], seed: int) -> dict[str, np.ndarray]:
+    """Return what a model takes: token ids and masks, which leave a tenth of the tokens out, or images.
+
+    Args:
+        library: of the sizes, or of all.
+        sizes: of the open dimensions. Ids and masks have these alone; images also have what is known of their shape.
+        seed: of the random numbers.
+    """
     random = np.random.default_rng(seed)
     found = {}
     for tensor in library.inputs:
-        values = random.random(shape) < 0.9 if "mask" in tensor.name else random.integers(0, 50, shape)
+        if np.issubdtype(tensor.dtype, np.floating):
+            left = iter(sizes)
+            shape = [next(left) if dim == UNKNOWN else dim for dim in tensor.shape]
+            found[tensor.name] = random.standard_normal(shape).astype(tensor.dtype)
+            continue
+        values = random.random(sizes) < 0.9 if "mask" in tensor.name else random.integers(0, 50, sizes)
         found[tensor.name] = values.astype(tensor.dtype)
         if "mask" in tensor.name:
             found[tensor.name][:, 0] = 1
