@@ -10,8 +10,9 @@ import ctypes
 import random
 import statistics
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,6 +35,10 @@ _MAX_DYNAMIC_SHARED_BYTES = 8
 _CLUSTER_DIMENSION = 4
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
 _PROMOTION_256_BYTES = 3
+
+
+Run = Callable[[int], None]
+"""Launches something once, told the number of the launch."""
 
 
 class LaunchAttribute(ctypes.Structure):
@@ -174,7 +179,7 @@ def error_of(product: Product, operands: Operands, copy: int) -> float:
     return float((result[rows].double() - expected).norm() / expected.norm())
 
 
-def captured(run: Callable[[int], None], launches: int) -> torch.cuda.CUDAGraph:
+def captured(run: Run, launches: int) -> torch.cuda.CUDAGraph:
     """Return a graph of launches."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
@@ -211,15 +216,11 @@ def in_turns(graphs: Mapping[str, tuple[torch.cuda.CUDAGraph, int]], turns: int)
     return times
 
 
-def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = TURNS) -> list[dict[str, Any]]:
-    """Check and time the jobs of a product, with any epilogue, and torch.mm beside them."""
-    torch.backends.cuda.matmul.allow_tf32 = product.dtype == "tf32"
-    operands = Operands(product)
+def rivals(operands: Operands, epilogues: Collection[str]) -> dict[str, Run]:
+    """Return what cuBLAS has: the product alone, and with each of some epilogues."""
     copies = len(operands.b)
-    rows: list[dict[str, Any]] = []
-    contenders: dict[str, Callable[[int], None]] = {}
 
-    def reference(number: int) -> None:
+    def plain(number: int) -> None:
         torch.mm(operands.left, operands.right[number % copies], out=operands.c[number % copies])
 
     def biased(number: int) -> None:
@@ -230,68 +231,82 @@ def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = T
             operands.bias, operands.left, operands.right[number % copies], use_gelu=True, out=operands.c[number % copies]
         )
 
-    contenders["cublas"] = reference
-    epilogues = {job.product.epilogue for job in jobs} - {"plain"}
-    contenders |= {f"cublas {name}": run for name, run in (("bias", biased), ("gelu", activated)) if name in epilogues}
-    reference(0)
+    return {"cublas": plain} | {f"cublas {name}": run for name, run in (("bias", biased), ("gelu", activated)) if name in epilogues}
+
+
+def checked(job: Job, operands: Operands, cuda: Cuda) -> tuple[dict[str, Any], Callable[[int, bool], None]]:
+    """Return the row of a job without times, and what launches it, told the number of the launch and whether it has a programmatic edge."""
+    copies = len(operands.b)
+    function = cuda.function(job)
+    blocks = [cuda.block(job, operands.pointers(job.product, copy)) for copy in range(copies)]
+
+    def launch(number: int, is_dependent: bool) -> None:
+        cuda.launch(job, function, blocks[number % copies], is_dependent=is_dependent)
+
+    operands.c[copies - 1].fill_(float("nan"))
+    launch(copies - 1, False)
+    torch.cuda.synchronize()
+    error = error_of(job.product, operands, copies - 1)
+    row = {
+        "product": job.product.name,
+        "label": job.label,
+        "family": job.family,
+        "symbolic": job.product.symbolic,
+        "schedule": asdict(job.schedule),
+        "registers": job.resources.registers,
+        "clusters": cuda.clusters(job, function),
+        "error": error,
+        "is_right": error < ERRORS[job.product.dtype],
+    }
+    return row, launch
+
+
+def measure(product: Product, jobs: Sequence[Job], cuda: Cuda, *, turns: int = TURNS) -> list[dict[str, Any]]:
+    """Check and time the jobs of a product, with any epilogue, and torch.mm beside them."""
+    torch.backends.cuda.matmul.allow_tf32 = product.dtype == "tf32"
+    operands = Operands(product)
+    epilogues = sorted({job.product.epilogue for job in jobs} - {"plain"})
+    contenders = rivals(operands, epilogues)
+    contenders["cublas"](0)
+    rows = []
     for job in jobs:
-        row: dict[str, Any] = {
-            "product": job.product.name,
-            "label": job.label,
-            "family": job.family,
-            "symbolic": job.product.symbolic,
-            "schedule": asdict(job.schedule),
-            "registers": job.resources.registers,
-        }
+        row, launch = checked(job, operands, cuda)
         rows.append(row)
-        function = cuda.function(job)
-        row["clusters"] = cuda.clusters(job, function)
-        blocks = [cuda.block(job, operands.pointers(job.product, copy)) for copy in range(copies)]
-        operands.c[copies - 1].fill_(float("nan"))
-        cuda.launch(job, function, blocks[copies - 1], is_dependent=False)
-        torch.cuda.synchronize()
-        row["error"] = error_of(job.product, operands, copies - 1)
-        row["is_right"] = row["error"] < ERRORS[product.dtype]
-        if not row["is_right"]:
-            continue
-
-        def run(number: int, *, job: Job = job, function: Any = function, blocks: Any = blocks, is_dependent: bool = False) -> None:
-            cuda.launch(job, function, blocks[number % copies], is_dependent=is_dependent)
-
-        contenders[job.label] = run
-        contenders[f"{job.label}+pdl"] = lambda number, run=run: run(number, is_dependent=True)
-    estimate = timed(captured(reference, 4)) / 4
+        if row["is_right"]:
+            contenders[job.label] = partial(launch, is_dependent=False)
+            contenders[f"{job.label}+pdl"] = partial(launch, is_dependent=True)
+    estimate = timed(captured(contenders["cublas"], 4)) / 4
     launches = int(max(4, min(256, GRAPH_US / estimate)))
     graphs = {label: captured(run, launches) for label, run in contenders.items()}
     times = in_turns({label: (graph, launches) for label, graph in graphs.items()}, turns)
     median = {label: statistics.median(found) for label, found in times.items()}
     flops = 2.0 * product.m * product.n * product.k
     best = median["cublas"]
-    for row in rows:
+    for job, row in zip(jobs, rows, strict=True):
         if not row["is_right"]:
             continue
-        label = row["label"]
-        row |= {
-            "us": median[label],
-            "us_pdl": median[f"{label}+pdl"],
-            "cublas_us": best,
-            "spread_us": max(times[label]) - min(times[label]),
-        }
-        row |= {"ratio": best / median[label], "ratio_pdl": best / median[f"{label}+pdl"], "tflops": flops / median[label] / 1e6}
-        # What was timed is checked too: a race shows under load.
-        row["error_after"] = None
-    for job in jobs:
-        run = contenders.get(job.label)
-        if run is None:
-            continue
-        for c in operands.c:
-            c.fill_(float("nan"))
-        graphs[job.label].replay()
-        torch.cuda.synchronize()
-        row = next(r for r in rows if r["label"] == job.label)
-        row["error_after"] = max(error_of(job.product, operands, copy) for copy in {0, min(launches, copies) - 1})
-    rows += [{"product": f"{product.name}-{name}", "label": f"cublas {name}", "us": median[f"cublas {name}"]} for name in sorted(epilogues)]
+        own, dependent = median[job.label], median[f"{job.label}+pdl"]
+        row |= {"us": own, "us_pdl": dependent, "cublas_us": best, "spread_us": max(times[job.label]) - min(times[job.label])}
+        row |= {"ratio": best / own, "ratio_pdl": best / dependent, "tflops": flops / own / 1e6}
+        row["error_after"] = _error_under_load(job, graphs[job.label], operands, launches)
+    rows += [{"product": f"{product.name}-{name}", "label": f"cublas {name}", "us": median[f"cublas {name}"]} for name in epilogues]
     rows.append(
-        {"product": product.name, "label": "cublas", "us": best, "tflops": flops / best / 1e6, "launches": launches, "copies": copies}
+        {
+            "product": product.name,
+            "label": "cublas",
+            "us": best,
+            "tflops": flops / best / 1e6,
+            "launches": launches,
+            "copies": len(operands.b),
+        }
     )
     return rows
+
+
+def _error_under_load(job: Job, graph: torch.cuda.CUDAGraph, operands: Operands, launches: int) -> float:
+    """Return the greatest error of what was timed: a race shows there."""
+    for c in operands.c:
+        c.fill_(float("nan"))
+    graph.replay()
+    torch.cuda.synchronize()
+    return max(error_of(job.product, operands, copy) for copy in {0, min(launches, len(operands.b)) - 1})
