@@ -111,7 +111,7 @@ def models(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
 
 def dynamic(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a run without what each first call took."""
-    left_out = ("columns", "taken_bytes", "resident_bytes", "rows", "slowest")
+    left_out = ("columns", "taken_bytes", "resident_bytes", "rows", "worst")
     sequences = [{key: value for key, value in one.items() if key not in left_out} for one in run.get("sequences", ())]
     return {"where": where, **{key: run[key] for key in ("model", "dims", "open")}, "sequences": sequences, "rows": run["rows"]}
 
