@@ -14,8 +14,10 @@ from pathlib import Path
 from nautilus_cli.artifact import manifest, weights_file
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.elf import make_room
-from nautilus_cli.artifact.payload import Bytes, Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
+from nautilus_cli.artifact.weights_section import Bytes, weight_pieces
+from nautilus_cli.artifact.weights_section import weights_digest as section_digest
 from nautilus_cli.errors import FileError
 
 NO_BINDINGS: Mapping[str, str] = {}
@@ -140,7 +142,7 @@ def write(
     path = manifest.manifest_path(output)
     beside_path = weights_file.weights_path(output) if weights_file.is_external(weights, plan.weight_bytes) else None
     require_writable(output, *filter(None, [beside_path]))  # found out before the first of the renames, not between them
-    weights_digest = payloads.weights_digest(plan)
+    weights_digest = section_digest(plan)
     outside = weights_file.describe(plan, beside_path.name, weights_digest=weights_digest) if beside_path else None
     text = manifest.build(
         variants,
@@ -164,7 +166,7 @@ def write(
         (output, (make_room(host_library, payload.bytes), *payload.pieces), 0o777),
     ]
     if outside and beside_path:
-        files.insert(0, (beside_path, chain([outside.head], payloads.weight_pieces(plan)), 0o666))
+        files.insert(0, (beside_path, chain([outside.head], weight_pieces(plan)), 0o666))
     with ExitStack() as stack:
         written = [(stack.enter_context(beside(place, pieces, mode=mode)), place) for place, pieces, mode in files]
         for temporary, place in written:

@@ -15,8 +15,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from nautilus_cli.artifact.payload import Variant
 from nautilus_cli.artifact.steps import steps_data
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, InternalError
 from nautilus_cli.ir.binding import expressions
 from nautilus_cli.ir.counts import before_reads

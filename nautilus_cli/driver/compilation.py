@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver.each_target import that_run, together

@@ -14,7 +14,7 @@ import numpy as np
 
 from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.codegen.render import render
 from nautilus_cli.driver.compilation import tool_versions
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of

@@ -157,10 +157,14 @@ MOST_DEPTH = 32
 """Steps within steps. Source: PAYLOAD_DEPTH of templates/host/payload.h, which bounds the recursion there."""
 
 
+def held_by(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """Return the lists of steps that a step holds: two of a choice, one of a loop."""
+    return step.branches if isinstance(step, Choice) else (step.body,) if isinstance(step, Repeat) else ()
+
+
 def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:
     """Yield steps and those that they hold, in order."""
     for step in steps:
         yield step
-        held = step.branches if isinstance(step, Choice) else (step.body,) if isinstance(step, Repeat) else ()
-        for inner in held:
+        for inner in held_by(step):
             yield from all_steps(inner)

@@ -14,7 +14,7 @@ from onnx import ModelProto
 
 from nautilus_cli import __version__
 from nautilus_cli.artifact import bundle
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.lowering.plan import Plan

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain import host_compiler

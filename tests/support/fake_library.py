@@ -11,7 +11,7 @@ import numpy as np
 
 from nautilus_cli import resources
 from nautilus_cli.artifact import bundle
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.ir.types import F32, I64
 from nautilus_cli.kernels.base import Geometry, KernelRequest

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler

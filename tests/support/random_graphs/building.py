@@ -14,7 +14,7 @@ import numpy as np
 
 import nautilus_cli
 from nautilus_cli.artifact import bundle
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.kernels.base import Choose, Family

@@ -8,6 +8,7 @@ import pytest
 from nautilus_cli.artifact import bundle, manifest
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.elf import make_room
+from nautilus_cli.artifact.payload_layout import HEADER
 from nautilus_cli.errors import FileError
 from nautilus_cli.runtime.library import held_targets
 from tests.support import fake_library
@@ -83,9 +84,9 @@ def test_weights_of_many_gigabytes_fit_inside(tmp_path, host):
     gigabytes = 3 * 2**30
     variant = fake_library.variant(b"image", weights=(), weight_bytes=0)
     made = payloads.build([variant], model_digest=bytes(32), manifest_digest=bytes(32), weights_digest=bytes(32), producer="1")
-    fields = list(payloads.HEADER.unpack(made.pieces[0]))
+    fields = list(HEADER.unpack(made.pieces[0]))
     fields[3], fields[4], fields[-11] = fields[3] + gigabytes, 0, gigabytes
-    header = bytearray(payloads.HEADER.pack(*fields))
+    header = bytearray(HEADER.pack(*fields))
     struct.pack_into("<I", header, 24, zlib.crc32(header))
     path = tmp_path / "libmodel.so"
     with path.open("wb") as file:

@@ -10,7 +10,8 @@ import pytest
 
 from nautilus_cli import resources
 from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import (
+from nautilus_cli.artifact.payload import Payload
+from nautilus_cli.artifact.payload_layout import (
     CARRY,
     ELEMENT,
     HEADER,
@@ -18,16 +19,17 @@ from nautilus_cli.artifact.payload import (
     KERNEL,
     LAUNCH,
     MAP,
+    PAYLOAD_VERSION,
     PORT,
     STEP,
     VARIANT,
     WORD,
     WORD_KINDS,
-    Payload,
-    Variant,
 )
 from nautilus_cli.artifact.sizes import CHECK, PATCH, SIZE, SYMBOL, Operation, Patched, Source
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsFile
+from nautilus_cli.artifact.weights_section import weights_digest
 from nautilus_cli.errors import InternalError
 from nautilus_cli.lowering.plan import Launch, Weight, Word
 from tests.support import fake_library
@@ -37,7 +39,7 @@ MODEL, MANIFEST = b"m" * 32, b"n" * 32
 
 
 def build(*variants: Variant, weights_file: WeightsFile | None = None) -> Payload:
-    digest = payloads.weights_digest(variants[0].plan)
+    digest = weights_digest(variants[0].plan)
     return payloads.build(
         variants, model_digest=MODEL, manifest_digest=MANIFEST, weights_digest=digest, producer="1.0", weights_file=weights_file
     )
@@ -95,7 +97,7 @@ def test_word_kinds_are_those_of_the_header_file():
 def test_sections_lie_where_the_header_says():
     data = joined(build(fake_library.variant(b"image" * 100)))
     fields = HEADER.unpack_from(data)
-    assert fields[:4] == (b"NAUTILUS", payloads.PAYLOAD_VERSION, HEADER.size, len(data))
+    assert fields[:4] == (b"NAUTILUS", PAYLOAD_VERSION, HEADER.size, len(data))
     assert fields[5] == zlib.crc32(data[HEADER.size : fields[6]])
     assert fields[-10:-4] == (3, 4, fields[-8], fields[-7], 0, 0)
     assert fields[-4:] == (MODEL, MANIFEST, hashlib.sha256(data[HEADER.size : fields[6]]).digest(), hashlib.sha256(data[-520:-8]).digest())

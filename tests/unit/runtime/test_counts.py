@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact import payload_tables
 from nautilus_cli.artifact.sizes import PATCH, Patched
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import DeviceError, FileError
 from nautilus_cli.ir.constructors import count
 from nautilus_cli.lowering.plan import Word
@@ -107,7 +107,7 @@ def test_a_count_that_is_not_there(
     tmp_path: Path, host: bytes, image: bytes, monkeypatch: pytest.MonkeyPatch, row: tuple[int, ...]
 ) -> None:
     """Of an input, of no port, of no dimension, beyond the arena."""
-    monkeypatch.setattr(payloads, "PATCH", Tampered(PATCH, (Patched.COUNT,), row))
+    monkeypatch.setattr(payload_tables, "PATCH", Tampered(PATCH, (Patched.COUNT,), row))
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with pytest.raises(FileError, match="has no place"):
         nautilus_cli.load(path)

@@ -8,7 +8,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.artifact.elf import segments
-from nautilus_cli.artifact.payload import HEADER
+from nautilus_cli.artifact.payload_layout import HEADER
 from nautilus_cli.errors import FileError
 
 

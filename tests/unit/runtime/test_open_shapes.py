@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import LAUNCH, Variant
+from nautilus_cli.artifact import payload_layout, payload_tables
+from nautilus_cli.artifact.payload_layout import LAUNCH
 from nautilus_cli.artifact.sizes import PATCH, SIZE, Operation, Patched
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, UsageError
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.types import F32
@@ -218,7 +219,7 @@ def test_alternatives_that_name_what_is_not_there(
             is_it = row[0] == kernel and row[12] == int(kernel == 0)  # the launch that has an alternative, or that one
             return LAUNCH.pack(*(changes.get(number, value) if is_it else value for number, value in enumerate(row)))
 
-    monkeypatch.setattr(payloads, "LAUNCH", Changed())
+    monkeypatch.setattr(payload_layout, "LAUNCH", Changed())
     path = fake_library.write(tmp_path / "libmodel.so", host, with_a_choice(image))
     with pytest.raises(FileError, match="a launch of its plan names what is not there"):
         nautilus_cli.load(path)
@@ -262,7 +263,7 @@ def test_tables_that_name_what_is_not_there(
     row: tuple[int, ...],
     told: str,
 ) -> None:
-    monkeypatch.setattr(payloads, table, Tampered({"SIZE": SIZE, "PATCH": PATCH}[table], match, row))
+    monkeypatch.setattr(payload_tables, table, Tampered({"SIZE": SIZE, "PATCH": PATCH}[table], match, row))
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with pytest.raises(FileError, match=told):
         nautilus_cli.load(path)
@@ -278,7 +279,7 @@ def test_tables_that_name_what_is_not_there(
 def test_sizes_that_are_no_sizes(
     tmp_path: Path, host: bytes, image: bytes, monkeypatch: pytest.MonkeyPatch, match: tuple[int, ...], row: tuple[int, ...], told: str
 ) -> None:
-    monkeypatch.setattr(payloads, "SIZE", Tampered(SIZE, match, row))
+    monkeypatch.setattr(payload_tables, "SIZE", Tampered(SIZE, match, row))
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with nautilus_cli.load(path) as library, pytest.raises(FileError, match=told):
         library(inputs(2, 2))

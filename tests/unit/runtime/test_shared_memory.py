@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import PORT, Variant
+from nautilus_cli.artifact import payload_layout
+from nautilus_cli.artifact.payload_layout import PORT
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, UsageError
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.lowering.plan import Shared
@@ -117,7 +118,7 @@ class Tampered:
 def test_tensors_that_do_not_agree_are_refused(
     tmp_path: Path, host: bytes, image: bytes, monkeypatch: pytest.MonkeyPatch, number: int, field: int, value: int
 ) -> None:
-    monkeypatch.setattr(payloads, "PORT", Tampered(number, lambda row: row.__setitem__(field, value)))
+    monkeypatch.setattr(payload_layout, "PORT", Tampered(number, lambda row: row.__setitem__(field, value)))
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with pytest.raises(FileError, match="an input and an output of it do not share the same memory"):
         nautilus_cli.load(path)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli.artifact import payload
+from nautilus_cli.artifact import payload_tables
 from nautilus_cli.artifact.elf import segments
-from nautilus_cli.artifact.payload import CARRY, ELEMENT, HEADER, LAUNCH, STEP, VARIANT, WORD
+from nautilus_cli.artifact.payload_layout import CARRY, ELEMENT, HEADER, LAUNCH, NONE, STEP, VARIANT, WORD
 from nautilus_cli.errors import FileError, InternalError, NotServedError
 from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, Launches, Refuse, Repeat, Step, Word
 from tests.support import fake_library
@@ -113,7 +113,7 @@ def test_steps_too_deep_are_no_plan(tmp_path: Path, host: bytes, image: bytes, m
         step = loop(step)
     with pytest.raises(InternalError, match="nested more than 32 deep"):
         written(tmp_path, host, image, step)
-    monkeypatch.setattr(payload, "MOST_DEPTH", 1000)
+    monkeypatch.setattr(payload_tables, "MOST_DEPTH", 1000)
     with pytest.raises(FileError, match="a step of its plan is made of nothing"):
         nautilus_cli.load(written(tmp_path, host, image, step))
 
@@ -154,7 +154,7 @@ KIND, NAME, FIRST, COUNT, HELD, OTHER_HELD, WORDS, CARRIES, ELEMENTS, MOST = 0, 
         ("steps", 1, HELD, 1),
         ("steps", 1, FIRST, 2),
         ("steps", 1, COUNT, 2),
-        *(("steps", 2, WORDS + number, payload.NONE) for number in range(3)),
+        *(("steps", 2, WORDS + number, NONE) for number in range(3)),
         *(("carries", 0, place, FAR) for place in range(7)),
         ("carries", 0, 0, 3),
         *(("elements", 0, place, FAR) for place in range(3)),

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import nautilus_cli
-from nautilus_cli.artifact import payload as payloads
-from nautilus_cli.artifact.payload import Variant
+from nautilus_cli.artifact import payload_tables
 from nautilus_cli.artifact.sizes import CHECK, SIZE, SYMBOL, Operation, Source
+from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, UsageError
 from nautilus_cli.ir.constructors import element, rounded, symbol
 from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation
@@ -226,7 +226,7 @@ def test_tables_that_name_what_is_not_there(
 ) -> None:
     form = {"SYMBOL": SYMBOL, "SIZE": SIZE, "CHECK": CHECK}[table]
     whole = (0, *row, 0, 1, 1) if table == "SYMBOL" else row
-    monkeypatch.setattr(payloads, table, Tampered(form, match, whole))
+    monkeypatch.setattr(payload_tables, table, Tampered(form, match, whole))
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with pytest.raises(FileError, match=told):
         nautilus_cli.load(path)
