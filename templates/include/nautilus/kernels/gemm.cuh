@@ -40,7 +40,10 @@ struct MatrixSink {
     return n < static_cast<int>(N::get(arguments));
   }
   NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n / kSums); }
-  NAUTILUS_DEVICE Coordinates<Index, 3> at_moments(const Row &row, int value) const { return coordinates<Index>(batch, row.m, value); }
+  // Of another row, where there is no such one.
+  NAUTILUS_DEVICE Coordinates<Index, 3> at_moments(const Row &row, int value) const {
+    return coordinates<Index>(batch, row.is_inside ? row.m : 0, value);
+  }
 };
 
 // FUNCTOR_A at (batch, m, k), or (batch, k, m) where Problem::kAKLast is false; FUNCTOR_B at (batch, n, k), or (batch, k, n) where

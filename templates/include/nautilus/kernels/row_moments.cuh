@@ -9,43 +9,54 @@
 
 namespace nautilus::kernels {
 
-// What is read of a row's moments from one place on.
+// What is read of a row's moments from one part on.
 template <int kWidth, class Sink, class A>
 NAUTILUS_DEVICE auto read_moments(const A &arguments, const Sink &sink, const typename Sink::Row &row, int part) {
   return Sink::PartMoments::template apply<kWidth>(arguments, sink.at_moments(row, 2 * part));
 }
 
-// Of kRows rows, each of which kLanes neighbouring lanes have in common: these share out its parts. All lanes call it; of rows outside there
-// is nothing to read. SQUARES of a result is the variance.
+// Of kRows rows, each of which kLanes neighbouring lanes have in common: these share out its parts. All lanes call it. SQUARES of a result is
+// the variance.
 //
 // Means are taken from the first part's on, M: with P parts, (M - mean)² is at most P times the variance between means, since it is one of
 // P terms of that. So the difference of both sums below loses a factor of P + 1 to cancellation at most, however far the mean is from zero.
+//
+// Reads are issued together, and none is in a branch, which would wait for it: what is too much is read where something is, and not added.
 template <int kLanes, class Sink, int kRows, class A>
 NAUTILUS_DEVICE void join_moments(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows], Moments (&joined)[kRows]) {
   constexpr int kParts = Sink::kMomentParts, kColumns = Sink::kMomentColumns;
   constexpr int kTogether = kParts % 2 == 0 ? 2 : 1;  // parts that are read at once
   constexpr int kReads = kParts / kTogether, kOwn = (kReads + kLanes - 1) / kLanes, kBatch = least(kOwn, 8);
-  const int lane = device::lane_index() % kLanes;
+  constexpr bool kIsShared = kReads % kLanes == 0 && kOwn % kBatch == 0;  // out evenly
+  const int lane = static_cast<int>(static_cast<unsigned>(device::lane_index()) % kLanes);
   struct Sums {
     float distance, squared, within;
   } sums[kRows] = {};
-  float first[kRows] = {};
+  float first[kRows];
   NAUTILUS_UNROLL
-  for (int row = 0; row < kRows; ++row) {
-    if (!rows[row].is_inside) continue;
-    first[row] = read_moments<1>(arguments, sink, rows[row], 0)[0];
-    for (int begin = 0; begin < kOwn; begin += kBatch) {
+  for (int row = 0; row < kRows; ++row) first[row] = read_moments<1>(arguments, sink, rows[row], 0)[0];
+  for (int begin = 0; begin < kOwn; begin += kBatch) {
+    Vector<float, 2 * kTogether> parts[kRows][kBatch];
+    const auto number = [&](int i) { return (begin + i) * kLanes + lane; };
+    NAUTILUS_UNROLL
+    for (int row = 0; row < kRows; ++row) {
       NAUTILUS_UNROLL
       for (int i = 0; i < kBatch; ++i) {
-        const int number = (begin + i) * kLanes + lane;
-        if (number >= kReads) continue;
-        const auto parts = read_moments<2 * kTogether>(arguments, sink, rows[row], number * kTogether);
+        const int place = kIsShared ? number(i) : least(number(i), kReads - 1);
+        parts[row][i] = read_moments<2 * kTogether>(arguments, sink, rows[row], place * kTogether);
+      }
+    }
+    NAUTILUS_UNROLL
+    for (int row = 0; row < kRows; ++row) {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kBatch; ++i) {
+        const bool is_own = kIsShared || number(i) < kReads;
         NAUTILUS_UNROLL
         for (int part = 0; part < kTogether; ++part) {
-          const float distance = parts[2 * part] - first[row];
+          const float distance = is_own ? parts[row][i][2 * part] - first[row] : 0.0f;
           sums[row].distance += distance;
           sums[row].squared = device::multiply_add(distance, distance, sums[row].squared);
-          sums[row].within += parts[2 * part + 1];
+          sums[row].within += is_own ? parts[row][i][2 * part + 1] : 0.0f;
         }
       }
     }
