@@ -44,7 +44,7 @@ def candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
     """Yield schedules that are worth an estimate, legal or not.
 
     Transposed products are none of them on the emulator, though they run there: what they save in sums they cost in rendezvous. Of 16 rows
-    they took as long, of 32 rows half as long again and more (16×1024×1024 and 32×768×768 on one CPU).
+    they took as long, of 32 rows 1.3 to 2.2 times as long (16×1024×1024 and 32×768×768 on one CPU).
     """
     for schedule in (*_tilings(problem), *(() if target.is_emulated else _swapped(problem))):
         for shared in _shared(problem, schedule, target):
