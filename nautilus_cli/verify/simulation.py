@@ -17,7 +17,8 @@ import numpy as np
 from nautilus_cli.ir.control import BranchAttrs, LoopAttrs, bodies
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.types import dtype_of
-from nautilus_cli.numerics.propagation import Rounding, rounding, sequence_length, terms_of
+from nautilus_cli.numerics.rounding import Rounding, rounding
+from nautilus_cli.numerics.summed_terms import sequence_length, terms_of
 from nautilus_cli.numerics.tolerance import magnitude
 from nautilus_cli.ops.branch import Run, taken
 from nautilus_cli.ops.registry import operators
