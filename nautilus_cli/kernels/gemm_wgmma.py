@@ -91,7 +91,6 @@ class Problem:
             b_k_last=self.b_k_last,
             element_bytes=self.multiply.bytes,
             result_bytes=self.result_bytes,
-            b_is_constant=self.b_is_constant,
             terms=self.terms,
             loaded_a=self._loaded if self.computes_a else None,
             is_paired=self.is_paired,
@@ -121,6 +120,10 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
     def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
         """Return the schedule with what was chosen for one size undone: as many blocks as any takes."""
         return wgmma_product.for_all_sizes(problem.product, schedule, target)
+
+    def open_ns(self, problem: Problem, schedule: Schedule, target: Target) -> int:
+        """Return about what `estimated_us` says, in nanoseconds, as an expression of the sizes."""
+        return wgmma_product.open_ns(problem.product, schedule, target)
 
     def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
         """Return the problem with the size of the results that bulk copies can store, 0 where they cannot, and whether they bring A."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, ROW_BYTES
 from nautilus_cli.kernels.limits import SYSTEM_SMEM_BYTES
-from nautilus_cli.kernels.wgmma_product.legality import most_stages
+from nautilus_cli.kernels.wgmma_product.legality import MOST_STAGES
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
-from nautilus_cli.kernels.wgmma_product.resources import beside_stages_bytes, cluster_tiles, lane_columns, other_ring_bytes, stage_bytes
+from nautilus_cli.kernels.wgmma_product.resources import beside_stages_bytes, cluster_tiles, lane_columns, stage_bytes
 from nautilus_cli.kernels.wgmma_product.schedule import Schedule
 from nautilus_cli.targets.base import Target
 
@@ -42,9 +42,9 @@ def _stages(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
     """Return how many stages fit, at most those that a block's share of the depth has: the barriers of each take time."""
     s = schedule
     available = min(target.smem_bytes_block, target.smem_bytes_multiprocessor // s.residents - SYSTEM_SMEM_BYTES)
-    available -= beside_stages_bytes(problem, s) + other_ring_bytes(s)
+    available -= beside_stages_bytes(problem, s)
     wide = ROW_BYTES // problem.element_bytes
-    return max(2, min(most_stages(s), available // stage_bytes(s), -(-problem.k // (wide * s.cluster_k))))
+    return max(2, min(MOST_STAGES, available // stage_bytes(s), -(-problem.k // (wide * s.cluster_k))))
 
 
 def for_all_sizes(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Schedule:

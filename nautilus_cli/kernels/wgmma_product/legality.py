@@ -22,14 +22,13 @@ from nautilus_cli.kernels.wgmma_product.resources import (
     finished_columns,
     lane_columns,
     oriented,
-    ring_bytes,
     smem_bytes,
+    stage_bytes,
 )
 from nautilus_cli.kernels.wgmma_product.schedule import SWITCHES, Schedule
 from nautilus_cli.targets.base import Target
 
-_MOST_STAGES = 16
-_MOST_CONSTANT_STAGES = 32  # with a ring of their own
+MOST_STAGES = 16
 
 _MOST_TILES = 2**31 - 1
 _MOST_SUMS = 256
@@ -40,7 +39,7 @@ _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instructi
 def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
-    if any(getattr(s, field.name) < 1 for field in fields(s) if field.name not in (*SWITCHES, "other_stages")):
+    if any(getattr(s, field.name) < 1 for field in fields(s) if field.name not in SWITCHES):
         return ("a number is less than 1",)
     if not target.has_wgmma:
         return (f"{target.name} has no wgmma",)
@@ -50,7 +49,6 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
             _cluster_violations(problem, s),
             _part_violations(problem, s) if s.parts > 1 else (),
             _loaded_violations(problem, s) if problem.loaded_a is not None else (),
-            _ring_violations(problem, s),
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
             _size_violations(problem, s),
@@ -75,10 +73,8 @@ def _warpgroup_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator
         yield f"tile_m of {s.tile_m}; multiples of {WARPGROUP_ROWS} up to {MOST_BOX} are written"
     if s.tile_n % 8 or s.tile_n > MOST_BOX:
         yield f"tile_n of {s.tile_n}; multiples of 8 up to {MOST_BOX} are written"
-    if s.slices_depth and min(s.stages, s.other_stages or s.stages) <= s.consumers:
-        yield f"{s.consumers} consumers of slices give a stage back once they have the next: more stages than consumers are needed"
-    if not 2 <= s.stages <= most_stages(s):
-        yield f"{s.stages} stages; 2 to {most_stages(s)} are written"
+    if not 2 <= s.stages <= MOST_STAGES:
+        yield f"{s.stages} stages; 2 to {MOST_STAGES} are written"
 
 
 def _cluster_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
@@ -108,11 +104,13 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield "the depth of floats as two numbers is not shared out"
     if s.stores_boxes:
         yield "parts of the depth do not store boxes"
+    if s.slices_depth and s.stages <= s.consumers:
+        yield f"{s.stages} stages; each of {s.consumers} consumers gives one back once it has its next, so that there must be more"
     if s.blocks < cluster_tiles(problem, s) * s.cluster:
         yield f"{s.blocks} blocks; parts of the depth are of one tile each, {cluster_tiles(problem, s) * s.cluster} in all"
     if not is_symbolic(steps) and (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:  # of an open depth some may have none
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
-    if s.parts * s.rows * s.tile_n * SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > ring_bytes(s):
+    if s.parts * s.rows * s.tile_n * SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
         yield "the sums do not fit where the ring is"
 
 
@@ -125,24 +123,6 @@ def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[st
         yield f"vector_a of {s.vector_a}; powers of two up to {ALIGNMENT_BYTES} bytes are written"
     elif run % s.vector_a:
         yield f"vector_a of {s.vector_a} does not divide {run}, the extent that it runs along"
-
-
-def most_stages(schedule: Schedule) -> int:
-    """Return how many stages are written at most."""
-    return _MOST_CONSTANT_STAGES if schedule.other_stages else _MOST_STAGES
-
-
-def _ring_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
-    """Yield why operands cannot have rings of their own."""
-    s = schedule
-    if s.other_stages and not problem.b_is_constant:
-        yield "operands have rings of their own where one is constant"
-    elif s.other_stages and (problem.loaded_a is not None or problem.terms == 3):
-        yield "operands that threads write, or take apart, do not have rings of their own"
-    if s.other_stages and not 2 <= s.other_stages <= s.stages:
-        yield f"{s.other_stages} other stages; 2 to {s.stages}, as many as the constant operand has, are written"
-    if s.prefetches and not s.other_stages:
-        yield "only a constant operand with a ring of its own is asked for ahead"
 
 
 def _epilogue_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:

@@ -35,7 +35,6 @@ class WgmmaProduct:
         b_k_last: whether k is B's last coordinate.
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         result_bytes: of an element of the result, where boxes of it can be stored; else 0.
-        b_is_constant: whether no kernel writes B.
         terms: products of tensor cores for each product of two elements.
         loaded_a: how threads load and compute A; None where bulk copies bring it.
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
@@ -51,7 +50,6 @@ class WgmmaProduct:
     b_k_last: bool
     element_bytes: int
     result_bytes: int = 0
-    b_is_constant: bool = False
     terms: int = 1
     loaded_a: Loaded | None = None
     is_paired: bool = False

@@ -21,7 +21,7 @@ SUM_BYTES = 4
 SUM_OVERHEAD_REGISTERS = 48
 """Of a consumer's thread, beside its sums."""
 
-_BARRIER_BYTES = 8
+_BARRIER_BYTES = 16
 
 
 def oriented(problem: WgmmaProduct, schedule: Schedule) -> WgmmaProduct:
@@ -33,27 +33,13 @@ def oriented(problem: WgmmaProduct, schedule: Schedule) -> WgmmaProduct:
 
 
 def stage_bytes(schedule: Schedule) -> int:
-    """Return the shared memory of one stage, with its barriers: of the constant operand alone where that has its own ring."""
-    s = schedule
-    if s.other_stages:
-        return (s.tile_m if s.swaps else s.tile_n) * ROW_BYTES + _BARRIER_BYTES
-    return (s.tile_m + s.tile_n) * ROW_BYTES + 2 * _BARRIER_BYTES
-
-
-def other_ring_bytes(schedule: Schedule) -> int:
-    """Return the shared memory of the other operand's ring, with its barriers; 0 where there is one ring."""
-    s = schedule
-    return s.other_stages * ((s.tile_n if s.swaps else s.tile_m) * ROW_BYTES + 2 * _BARRIER_BYTES)
-
-
-def ring_bytes(schedule: Schedule) -> int:
-    """Return the shared memory of all stages, with their barriers."""
-    return schedule.stages * stage_bytes(schedule) + other_ring_bytes(schedule)
+    """Return the shared memory of one stage, with its two barriers."""
+    return (schedule.tile_m + schedule.tile_n) * ROW_BYTES + _BARRIER_BYTES
 
 
 def smem_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block."""
-    return ring_bytes(schedule) + beside_stages_bytes(problem, schedule)
+    return schedule.stages * stage_bytes(schedule) + beside_stages_bytes(problem, schedule)
 
 
 def beside_stages_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 WARPGROUP_THREADS = 128
 
-SWITCHES = ("swaps", "ping_pong", "slices_depth", "stores_boxes", "early_trigger", "prefetches")
-"""Fields that are true or false; all others are numbers, `other_stages` from 0 and the rest from 1."""
+SWITCHES = ("swaps", "ping_pong", "slices_depth", "stores_boxes", "early_trigger")
+"""Fields that are true or false; all others are numbers from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +23,6 @@ class Schedule:
         ping_pong: whether each consumer has a tile of its own and they take turns; else they share the rows of one.
         slices_depth: whether consumers share out the depth of a tile, not its rows; their sums are added in order at the end.
         stages: tiles of 128 bytes of depth in shared memory.
-        other_stages: where it is not 0, stages of the operand that kernels write, in a ring of its own; `stages` are then of the constant
-            one alone, more of which is so under way before earlier kernels have finished.
-        prefetches: whether what the ring does not hold of a constant operand is asked for into L2 before that.
         vector_a: elements that a thread loads at once of an A that is computed.
         cluster_m: blocks, side by side along m, that share the tiles of B.
         cluster_n: blocks, side by side along n, that share the tiles of A.
@@ -45,8 +42,6 @@ class Schedule:
     ping_pong: bool = False
     slices_depth: bool = False
     stages: int = 4
-    other_stages: int = 0
-    prefetches: bool = False
     vector_a: int = 1
     cluster_m: int = 1
     cluster_n: int = 1

@@ -40,20 +40,6 @@ SCHEDULES = {
 }
 """By name; k is last where a tile's width asks for that."""
 
-RINGS_APART = {
-    "apart": Schedule(tile_m=64, tile_n=64, consumers=1, stages=5, other_stages=2, prefetches=True, blocks=2),
-    "apart-shared": Schedule(tile_m=128, tile_n=64, consumers=2, stages=4, other_stages=4, group_m=2, blocks=3),
-    "apart-turns": Schedule(tile_m=64, tile_n=128, consumers=2, ping_pong=True, stages=4, other_stages=3, blocks=2),
-    "apart-boxes": Schedule(tile_m=128, tile_n=64, consumers=1, stages=3, other_stages=2, stores_boxes=True, prefetches=True, blocks=2),
-    "apart-slices": Schedule(
-        tile_m=64, tile_n=64, consumers=2, slices_depth=True, stages=4, other_stages=3, early_trigger=True, prefetches=True, blocks=1
-    ),
-    "apart-swapped": Schedule(
-        tile_m=64, tile_n=16, consumers=1, swaps=True, stages=4, other_stages=3, early_trigger=True, prefetches=True, blocks=2
-    ),
-}
-"""A ring for each operand, of which B is constant."""
-
 
 def tf32(array: np.ndarray) -> np.ndarray:
     """Return float32 numbers as a bulk copy makes them tf32: rounded, ties to even."""
@@ -106,13 +92,11 @@ def plain(
     a_k_last: bool = True,
     b_k_last: bool = True,
     terms: int = 1,
-    b_is_constant: bool | None = None,
 ) -> Case:
     """Return a product of (batch, m, n, k) extents whose rows lie at multiples of 16 bytes: slots 0 and 1 are A and B, 2 the result."""
     batch, m, n, k = extents
     result = storage if result is None else result
-    constant = n % 2 == 1 if b_is_constant is None else b_is_constant
-    problem = Problem(**shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last), multiply=storage, terms=terms, b_is_constant=constant)
+    problem = Problem(**shaped(extents, a_k_last=a_k_last, b_k_last=b_k_last), multiply=storage, terms=terms, b_is_constant=n % 2 == 1)
     steps = Steps()
     steps.store(steps.parameter(0, F32), 2, result, identity((batch, m, n)))
     epilogue = steps.expression()
@@ -322,13 +306,6 @@ def cases() -> tuple[Case, ...]:
     for number, name in enumerate(("single", "shared", "banded", "three", "boxes")):
         for k in (20, 64, 68, 128, 200):
             found.append(plain(f"split-{name}-{k}", (1 + number % 2, 140, 68, k), SCHEDULES[name], storage=F32, terms=3))
-    for name, schedule in RINGS_APART.items():
-        columns = 136 if schedule.stores_boxes else 141
-        found.append(plain(f"{name}-ragged", (2, 267, columns, 600), schedule, a_k_last=name != "apart", b_is_constant=True))
-        k_last = schedule.tile_n % 64 > 0
-        found.append(plain(f"{name}-short", (3, 140, 72, 40), schedule, b_k_last=k_last, storage=BF16, b_is_constant=True))
-        found.append(plain(f"{name}-tf32", (1, 140, 68, 300), schedule, storage=F32, b_is_constant=True))
-    found.append(paired(RINGS_APART["apart"], F16, (2, 140, 77, 96)))
     found.append(plain("two-columns", (1, 80, 50, 64), SCHEDULES["single"]))
     found.append(plain("four-columns", (1, 80, 52, 64), SCHEDULES["single"]))
     found.append(plain("many-batches", (300, 1, 2, 8), SCHEDULES["single"]))

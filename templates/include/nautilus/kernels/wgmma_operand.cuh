@@ -112,18 +112,6 @@ struct BoxedOperand : OperandTile<T, kHasDepthLast, kOuter> {
       }
     }
   }
-  // Brings this block's part into L2.
-  template <class A>
-  NAUTILUS_DEVICE static void prefetch(const A &arguments, const device::TensorMap &map, int batch, int outer, int depth, int number) {
-    int at[Batch::kRank];
-    Batch::split(arguments, batch, at);
-    NAUTILUS_UNROLL
-    for (int box = 0; box < kBoxes; ++box) {
-      at[kHasDepthLast ? 0 : 1] = depth;
-      at[kHasDepthLast ? 1 : 0] = outer + (number * kBoxes + box) * kBoxOuter;
-      device::tensor_prefetch(map, at);
-    }
-  }
 };
 
 }  // namespace nautilus::kernels

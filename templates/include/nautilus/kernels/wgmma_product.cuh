@@ -58,11 +58,10 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
   }
   // Whatever the warp does between products delays the next ones, the more so beside a warp that finishes a tile: places are found ahead, and
   // by one lane for all, so that the compiler keeps descriptors in uniform registers.
-  auto stage = ring.stage(place);
-  typename Ring::Stage last{};
+  int stage = device::shuffle(place.stage, 0), last = 0;
   for (int tile = 0; tile < tiles; ++tile) {
     const uint64 a = OperandA::descriptor(ring.a(stage) + first_row * kBoxRowBytes), b = OperandB::descriptor(ring.b(stage));
-    ring.wait(stage, place);
+    device::mbarrier_wait(ring.full + stage, place.parity);
     NAUTILUS_UNROLL
     for (int band = 0; band < kBands; ++band) device::register_fence(sums[band]);
     device::wgmma_fence();
@@ -76,13 +75,13 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
       }
     }
     device::wgmma_commit();
-    const auto read = stage;
+    const int read = stage;
     if constexpr (kStep == 1) {
       place.advance();
     } else {
       place.advance(kStep);
     }
-    stage = ring.stage(place);
+    stage = device::shuffle(place.stage, 0);
     if (tile > 0) {
       device::wgmma_wait<1>();
       ring.release(last);
@@ -105,9 +104,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   constexpr int kCluster = Groups::kCluster;
   static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && Groups::kHasOwnRows && Groups::kParts == 1),
                 "floats, of which consumers share the rows of a tile");
-  using RingOf = typename RingFor<Schedule, kTerms, kConstant, OperandA, OperandB>::Type;
-  constexpr bool kIsPair = Schedule::kOtherStages > 0;
-  const RingOf ring;
+  const Ring<Schedule, kTerms, OperandA, OperandB> ring;
   const int thread = device::thread_index().x, group = thread / kWarpgroupThreads;
   const int block = device::block_index().x, rank = block % kCluster;
   const int clusters = device::grid_extent().x / kCluster;
@@ -128,7 +125,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     device::block_barrier();
   }
   if constexpr (Schedule::kEarlyTrigger) device::dependency_trigger();
-  typename RingOf::Place place;
+  typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
     if constexpr (Groups::kProducerRegisters > Groups::kEntryRegisters) {
       device::acquire_registers<Groups::kProducerRegisters>();
@@ -151,19 +148,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, to, barrier,
                        beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
       };
-      if constexpr (!kIsPair) {
-        fill_ring<kConstant>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b);
-      } else if constexpr (kConstant == Constant::kA) {
-        fill_rings<Schedule>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b, [&](const Place &at, int tile) {
-          OperandA::prefetch(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth,
-                             beside / Schedule::kClusterM);
-        });
-      } else {
-        fill_rings<Schedule>(walk, ring, block / kCluster, clusters, tiles, copy_b, copy_a, [&](const Place &at, int tile) {
-          OperandB::prefetch(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth,
-                             beside % Schedule::kClusterM);
-        });
-      }
+      fill_ring<kConstant>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b);
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
     device::warp_barrier();
