@@ -8,9 +8,10 @@ iteration makes it, whatever it was before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
+from types import MappingProxyType
 
 import numpy as np
 
@@ -30,7 +31,7 @@ MOST_ROUNDS = 4
 """Imports of a body after which its sizes are no longer thought to follow a rule."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangingSize:
     """A size that changes; several dimensions, of several states, can have it.
 
@@ -38,7 +39,7 @@ class ChangingSize:
         first: before the first iteration.
         change: what an iteration adds at most, or, where it is set, what it makes it at most.
         is_set: which of these.
-        size: a symbol in the body: what it is before an iteration.
+        size: a symbol for what it is: before an iteration in the body, and behind the loop after it; 0 where it has none yet.
     """
 
     first: int
@@ -53,7 +54,7 @@ class ChangingSize:
         return ceiling(self.first) + maximum(0, self.change) * iterations
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Growing:
     """The sizes of a loop's states that change.
 
@@ -64,57 +65,50 @@ class Growing:
     """
 
     iterations: int
-    sizes: list[ChangingSize] = field(default_factory=list)
-    axes: dict[int, dict[int, int]] = field(default_factory=dict)
+    sizes: tuple[ChangingSize, ...] = ()
+    axes: Mapping[int, Mapping[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     def room(self, place: int, type_: TensorType) -> TensorType:
         """Return the type that has room for all that a state can be; TYPE is that before the first iteration."""
         shape = [self.sizes[self.axes[place][a]].most(self.iterations) if a in self.axes[place] else d for a, d in enumerate(type_.static)]
         return TensorType(type_.dtype, (prod(shape),))
 
-    def learn(self, before: Sequence[Value], after: Sequence[Value]) -> bool | None:
-        """Take in what a body makes of the sizes; return whether they were known to be so, None where they follow no rule.
+    def learn(self, before: Sequence[Value], after: Sequence[Value]) -> Growing | None:
+        """Return what is known of the sizes once a body has been imported: the same object where they were known so, None without a rule.
 
         Args:
             before: the states before the first iteration.
             after: what an import of the body gives, with `size` in place of each size that is known to change.
         """
+        sizes, axes = list(self.sizes), {place: dict(own) for place, own in self.axes.items()}
         is_known = True
         for place, (old, new) in enumerate(zip(before, after, strict=True)):
             if old.type.dtype != new.type.dtype or len(old.type.shape) != len(new.type.shape):
                 return None
             for axis, (first, found) in enumerate(zip(old.type.static, new.type.static, strict=True)):
-                number = self.axes.get(place, {}).get(axis)
-                if number is None and same(first, found):
-                    continue
+                number = axes.get(place, {}).get(axis)
                 if number is None:
-                    self.axes.setdefault(place, {})[axis] = self._number(first, ceiling(found - first))
-                    is_known = False
+                    if not same(first, found):
+                        axes.setdefault(place, {})[axis] = _number(sizes, first, ceiling(found - first))
+                        is_known = False
                     continue
-                size = self.sizes[number]
+                size = sizes[number]
                 change, is_set = (found - size.size, False) if depends_on(found, size.size) else (found, True)
                 if not is_set and depends_on(change, size.size):
                     return None
                 change = ceiling(change)
-                if not same(change, size.change) or is_set != size.is_set:
-                    if any(n == number for p, axes in self.axes.items() for a, n in axes.items() if (p, a) != (place, axis)):
-                        self.sizes.append(ChangingSize(first=size.first, change=change, is_set=is_set))
-                        self.axes[place][axis] = len(self.sizes) - 1
-                    else:
-                        size.change, size.is_set = change, is_set
-                    is_known = False
-        return is_known
+                if same(change, size.change) and is_set == size.is_set:
+                    continue
+                is_known = False
+                if any(n == number for p, own in axes.items() for a, n in own.items() if (p, a) != (place, axis)):
+                    axes[place][axis] = len(sizes)
+                    sizes.append(ChangingSize(first=size.first, change=change, is_set=is_set))
+                else:
+                    sizes[number] = replace(size, change=change, is_set=is_set)
+        return self if is_known else replace(self, sizes=tuple(sizes), axes=axes)
 
-    def _number(self, first: int, change: int) -> int:
-        """Return the number of a size that begins and changes so: equal ones are one, so that what has them fits together."""
-        for number, size in enumerate(self.sizes):
-            if same(size.first, first) and same(size.change, change) and not size.is_set:
-                return number
-        self.sizes.append(ChangingSize(first=first, change=change))
-        return len(self.sizes) - 1
-
-    def enter(self, call: Occurrence, before: Sequence[Value], name: str) -> tuple[list[Value], list[Value], list[Value]]:
-        """Return what the body's graph takes for the states, what the body sees of them, and what it takes for the sizes.
+    def enter(self, call: Occurrence, before: Sequence[Value], name: str) -> tuple[Growing, list[Value], list[Value], list[Value]]:
+        """Return the sizes with symbols for an iteration, and what the body takes for the states, sees of them, and takes for the sizes.
 
         Args:
             call: the node; nodes go where its builder is now.
@@ -122,15 +116,18 @@ class Growing:
             name: what sizes are called.
         """
         given: list[Value] = []
+        sizes: list[ChangingSize] = []
         for size in self.sizes:
             value = Value(TensorType(I64, ()))
             most = size.most(self.iterations) if size.is_set else size.most(self.iterations - 1)
-            size.size = call.builder.count(f"{name} before", most)
-            call.builder.holds(size.size, given_by_a_kernel(call, value))
+            symbol = call.builder.count(f"{name} before", most)
+            call.builder.holds(symbol, given_by_a_kernel(call, value))
+            sizes.append(replace(size, size=symbol))
             given.append(value)
+        entered = replace(self, sizes=tuple(sizes))
         taken = [Value(self.room(place, v.type) if place in self.axes else v.type) for place, v in enumerate(before)]
-        seen = [self.seen(call, place, v, before[place].type) for place, v in enumerate(taken)]
-        return taken, seen, given
+        seen = [entered.seen(call, place, v, before[place].type) for place, v in enumerate(taken)]
+        return entered, taken, seen, given
 
     def seen(self, call: Occurrence, place: int, value: Value, first: TensorType, tensor: str | None = None) -> Value:
         """Return a state as a tensor of its shape, of which VALUE has the elements; FIRST is its type before the first iteration."""
@@ -167,11 +164,23 @@ class Growing:
             sizes: the sizes that it leaves.
             before: the states before the first iteration.
         """
+        symbols_behind: list[ChangingSize] = []
         for number, (size, value) in enumerate(zip(self.sizes, sizes, strict=True)):
-            size.size = call.builder.count(self.name(call, number), size.most(self.iterations))
-            call.builder.holds(size.size, given_by_a_kernel(call, value))
+            symbol = call.builder.count(self.name(call, number), size.most(self.iterations))
+            call.builder.holds(symbol, given_by_a_kernel(call, value))
+            symbols_behind.append(replace(size, size=symbol))
+        behind = replace(self, sizes=tuple(symbols_behind))
         for place in self.axes:
-            states[place] = self.seen(call, place, states[place], before[place].type, call.tensor_name(place))
+            states[place] = behind.seen(call, place, states[place], before[place].type, call.tensor_name(place))
+
+
+def _number(sizes: list[ChangingSize], first: int, change: int) -> int:
+    """Return the number of a size that begins and changes so: equal ones are one, so that what has them fits together."""
+    for number, size in enumerate(sizes):
+        if same(size.first, first) and same(size.change, change) and not size.is_set:
+            return number
+    sizes.append(ChangingSize(first=first, change=change))
+    return len(sizes) - 1
 
 
 def depends_on(value: int, size: int) -> bool:

@@ -66,7 +66,7 @@ class _Progress:
         states: the loop-carried values.
         collected: what each scan output has got so far.
         running: whether this iteration happens at run time; None where that is certain.
-        settled: the states as they were when `running` last changed: right whether or not the loop has ended.
+        confirmed: the states as they were when `running` last changed: right whether or not the loop has ended.
         declared: how many iterations a declared output says that there are; None where none does.
         assumed: whether that number is taken for true, because the run alone knows.
         checks: what must hold at run time for it to be true.
@@ -75,7 +75,7 @@ class _Progress:
     states: Sequence[Entity]
     collected: list[list[Entity]]
     running: Value | None = None
-    settled: Sequence[Entity] = field(default_factory=tuple)
+    confirmed: Sequence[Entity] = field(default_factory=tuple)
     declared: int | None = None
     assumed: bool = False
     checks: list[Value] = field(default_factory=list)
@@ -87,7 +87,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     states = [call.required(number) for number in range(2, len(call.operands))]
     body = call.body("body", 2 + len(states), 1 + max(len(states), len(call.node.output)), repeats=True)
     outputs: list[list[Entity]] = [[] for _ in body.graph.output[1 + len(states) :]]
-    progress = _Progress(states, outputs, settled=states, declared=_declared(call, len(states)))
+    progress = _Progress(states, outputs, confirmed=states, declared=_declared(call, len(states)))
     limit = None if trips is None or trips.constant is None else int(trips.constant.item())
     results, why = _held(call, body, states, trips, condition, progress.declared)
     if results is not None:
@@ -129,7 +129,7 @@ def _held(
     is_open = trips is not None and limit is None
     is_short = limit is not None and unrolls_to_little(call, limit, found, call.host.unrolled - before, few)
     is_short = is_short and (is_certain or not found.growing.axes)  # of states of several shapes none can be chosen
-    if is_short or (not is_open and (found.is_last or found.is_settled)):
+    if is_short or (not is_open and (found.is_last or found.has_known_end)):
         return None, ""
     if declared is not None and not (is_certain and limit is not None):
         return None, ""  # the declared length is held against the run's
@@ -166,8 +166,8 @@ def unrolls_to_little(call: Occurrence, trips: int, body: Body, work: int, few: 
     return is_small and call.host.unrolled + trips * work <= MOST_CHOSEN_NODES
 
 
-def _bound(call: Occurrence, growing: Growing, trips: Value | None, limit: int | None) -> None:
-    """Say how often a loop runs at most, of which states change their sizes.
+def _bound(call: Occurrence, growing: Growing, trips: Value | None, limit: int | None) -> int:
+    """Return how often a loop runs at most, of which states change their sizes.
 
     Raises:
         UnknownContentsError: another import knows it.
@@ -190,7 +190,7 @@ def _bound(call: Occurrence, growing: Growing, trips: Value | None, limit: int |
             f"{call.where} ends when the run says, and its states grow without a bound: up to {MOST_PIECES} iterations are taken; "
             f"--dim {growing.name(call, next(iter(given)))}=0..N sets another."
         )
-    growing.iterations = MOST_PIECES if known is None else known
+    return MOST_PIECES if known is None else known
 
 
 def _ask_for(call: Occurrence, trips: Value) -> None:
@@ -291,7 +291,7 @@ def _unroll(call: Occurrence, body: Subgraph, progress: _Progress, trips: Value 
             break
     if progress.assumed and number != progress.declared:
         raise call.error(f"has {number} iterations, but an output is declared with {progress.declared}")
-    _settle(call, progress)
+    _confirm(call, progress)
 
 
 def _require_end(call: Occurrence, progress: _Progress, trips: Value | None, going: Value) -> None:
@@ -332,18 +332,18 @@ def _take_in(call: Occurrence, progress: _Progress, condition: Value, number: in
         progress.assumed = True
         progress.checks.append(flag)
         return
-    _settle(call, progress)
+    _confirm(call, progress)
     progress.running = flag if progress.running is None else call.builder.node("And", [progress.running, flag])
 
 
-def _settle(call: Occurrence, progress: _Progress) -> None:
+def _confirm(call: Occurrence, progress: _Progress) -> None:
     """Make the states right whether or not the loop has ended."""
     if progress.running is not None:
         progress.states = [
             select(call, progress.running, new, old, f"loop-carried value {number}")
-            for number, (new, old) in enumerate(zip(progress.states, progress.settled, strict=True))
+            for number, (new, old) in enumerate(zip(progress.states, progress.confirmed, strict=True))
         ]
-    progress.settled = progress.states
+    progress.confirmed = progress.states
 
 
 def _require_few(call: Occurrence, limit: int | None, number: int) -> None:

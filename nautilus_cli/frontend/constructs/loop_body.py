@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -44,7 +44,7 @@ class Body:
         outside: what it reads from around it.
         is_conditional: whether its first result says that the loop goes on.
         is_last: whether the first iteration is the last one.
-        is_settled: whether its first result follows from constants: an iteration's number, or a state that counts, decides the end.
+        has_known_end: whether its first result follows from constants: an iteration's number, or a state that counts, decides the end.
         before: the model's states before the first iteration.
         growing: the sizes of states that change.
         counting: the same with the iteration's number among its states, where that is not among them already.
@@ -59,7 +59,7 @@ class Body:
     outside: list[Value]
     is_conditional: bool
     is_last: bool
-    is_settled: bool
+    has_known_end: bool
     before: tuple[Value, ...]
     growing: Growing
     counting: Body | None = None
@@ -72,7 +72,7 @@ def body_graph(
     *,
     is_loop: bool,
     elements: Sequence[TensorType] = (),
-    bound: Callable[[Growing], None] | None = None,
+    bound: Callable[[Growing], int] | None = None,
     lets_numbers_decide: bool = True,
 ) -> Body:
     """Import a body once, of which nothing is known but the types of what it reads.
@@ -83,7 +83,7 @@ def body_graph(
         states: before the first iteration.
         is_loop: whether it takes the iteration's number and a condition, and gives a condition, as that of a Loop.
         elements: types of the pieces that it takes behind the states, as that of a Scan.
-        bound: says how many iterations there are at most, where states turn out to change their sizes; None where they must not.
+        bound: gives how many iterations there are at most, where states turn out to change their sizes; None where they must not.
         lets_numbers_decide: whether numbers that the body computes may decide shapes, where those of the model may.
 
     Raises:
@@ -91,69 +91,124 @@ def body_graph(
     """
     before = [as_tensor(state, f"state {number}", call.where) for number, state in enumerate(states)]
     pieces = [Value(type_) for type_ in elements]
-    count = len(before)
     body.hoist(call.host)
+    once = _imported(call, body, before, pieces, is_loop, bound, lets_numbers_decide)
+    initial = [*once.growing.elements(call, before), *once.growing.first(call)]
+    for place, piece in enumerate(once.given):
+        if counts_in(piece.type):
+            raise call.error(
+                f"scan output {place} grows by {piece.type} in an iteration, whose size the iteration decides; one size is required"
+            )
+    if once.flag is not None and (once.flag.type.elements != 1 or once.flag.type.dtype != BOOL):
+        raise call.error(f"its body's condition has the type {once.flag.type}; the specification requires one bool")
+    initial.append(call.constant(np.zeros((), np.int64)))
+    return _without_what_stays(before, initial, once)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Iteration:
+    """What one import of a body gave.
+
+    Attributes:
+        builder: what has its nodes.
+        carried: the states before the iteration: the model's, sizes of those that change, and the iteration's number.
+        following: the same behind it.
+        pieces: what it takes pieces of.
+        given: what it adds to the collected results.
+        flag: whether the loop goes on; None where the body does not say.
+        growing: the sizes of states that change.
+    """
+
+    builder: GraphBuilder
+    carried: Sequence[Value]
+    following: Sequence[Value]
+    pieces: Sequence[Value]
+    given: Sequence[Value]
+    flag: Value | None
+    growing: Growing
+
+    def graph(self, known: Mapping[Value, Value], changing: Sequence[int], condition: Value | None) -> tuple[Graph, list[Value]]:
+        """Return the graph of the states of the numbers CHANGING, and what it reads from around it.
+
+        Args:
+            known: what other states always are.
+            changing: numbers of states.
+            condition: the graph's first result; None where it has none.
+        """
+        taken = [*((f"state {n}", self.carried[n]) for n in changing), *((f"piece {n}", v) for n, v in enumerate(self.pieces))]
+        goes_on = [] if condition is None else [("goes on", condition)]
+        left = [*((f"state {n}", self.following[n]) for n in changing), *((f"piece {n}", v) for n, v in enumerate(self.given))]
+        return closed(self.builder, taken, [*goes_on, *left], known=known)
+
+
+def _imported(
+    call: Occurrence,
+    body: Subgraph,
+    before: Sequence[Value],
+    pieces: Sequence[Value],
+    is_loop: bool,
+    bound: Callable[[Growing], int] | None,
+    lets_numbers_decide: bool,
+) -> _Iteration:
+    """Import a body until the sizes of its states are known; arguments as those of `body_graph`."""
     growing = Growing(iterations=1)
     for _ in range(MOST_ROUNDS):
         number = Value(TensorType(I64, ()))
         with call.host.apart() as builder:
             if not lets_numbers_decide:
                 builder.keep_numbers_out()
-            carried, seen, sizes = growing.enter(call, before, call.origin)
+            growing, carried, seen, sizes = growing.enter(call, before, call.origin)
             first: list[Entity] = [number, call.constant(np.ones((), bool))] if is_loop else []
             given_back = _run(call, body, [*first, *seen, *pieces], growing)
             found = [as_tensor(value, f"result {place} of its body", call.where) for place, value in enumerate(given_back)]
             flag = found.pop(0) if is_loop else None
-            following, given = found[:count], found[count:]
-            is_known = growing.learn(before, following) if bound is not None else None
-            if is_known is None:
+            following, given = found[: len(before)], found[len(before) :]
+            learned = growing.learn(before, following) if bound is not None else None
+            if learned is None:
                 _require_same(call, before, following)
-            if is_known is not False:
+            if learned is None or learned is growing:
                 following = [*growing.elements(call, following), *growing.following(call, following)]
-                flag = _check(builder, flag, [*carried, *sizes], following, given)
-                one = builder.constant(np.ones((), np.int64))
-                following.append(builder.node("Add", [number, one]))
+                carried += sizes
+                flag = _check(builder, flag, carried, following, given)
+                following.append(builder.node("Add", [number, builder.constant(np.ones((), np.int64))]))
+                carried.append(number)
                 break
             builder.discard()
-        if bound is not None:
-            bound(growing)
+        assert bound is not None
+        growing = replace(learned, iterations=bound(learned))
     else:
         raise call.error("its states have other sizes in each iteration, which follow no rule; one type and shape is required")
-    initial = [*growing.elements(call, before), *growing.first(call)]
-    carried += sizes
-    for place, piece in enumerate(given):
-        if counts_in(piece.type):
-            raise call.error(
-                f"scan output {place} grows by {piece.type} in an iteration, whose size the iteration decides; one size is required"
-            )
-    if flag is not None and (flag.type.elements != 1 or flag.type.dtype != BOOL):
-        raise call.error(f"its body's condition has the type {flag.type}; the specification requires one bool")
-    carried.append(number)
-    initial.append(call.constant(np.zeros((), np.int64)))
+    return _Iteration(builder=builder, carried=carried, following=following, pieces=pieces, given=given, flag=flag, growing=growing)
+
+
+def _without_what_stays(before: Sequence[Value], initial: Sequence[Value], once: _Iteration) -> Body:
+    """Return a body of the states that change, INITIAL before the first iteration."""
+    count, carried, following, flag = len(before), once.carried, once.following, once.flag
     kept = {place: initial[place] for place, value in enumerate(following) if value is carried[place]}
     known = {carried[place]: value for place, value in kept.items()}
-    is_conditional = flag is not None and flag.constant is None
     changing = [place for place in range(len(carried)) if place not in kept]
+    is_conditional = flag is not None and flag.constant is None
     condition = flag if is_conditional else None
-    graph, outside = _graph(builder, carried, pieces, following, given, known, changing, condition)
+    graph, outside = once.graph(known, changing, condition)
     whole = Body(
         graph=graph,
         count=count,
         states=tuple(initial[place] for place in changing),
         changing=tuple(place if place < count else None if place == len(carried) - 1 else count - 1 - place for place in changing),
         kept={place: value for place, value in kept.items() if place < count},
-        pieces=tuple(value.type for value in given),
+        pieces=tuple(value.type for value in once.given),
         outside=outside,
         is_conditional=is_conditional,
         is_last=flag is not None and flag.constant is not None and not flag.constant.item(),
         before=tuple(before),
-        growing=growing,
-        is_settled=is_conditional and flag is not None and _is_settled(builder.nodes, flag, initial, carried, following),
+        growing=once.growing,
+        has_known_end=is_conditional and flag is not None and _follows_from_constants(flag, initial, once),
     )
+    number = carried[-1]
     read = [value for node in graph.nodes if node.outputs[0] is not following[-1] for value in node.operands()]
-    if any(value is number for value in (*read, *following[:-1], *given)):
+    if any(value is number for value in (*read, *following[:-1], *once.given)):
         return whole
-    graph, outside = _graph(builder, carried, pieces, following, given, known, changing[:-1], condition)
+    graph, outside = once.graph(known, changing[:-1], condition)
     return replace(whole, graph=graph, outside=outside, states=whole.states[:-1], changing=whole.changing[:-1], counting=whole)
 
 
@@ -195,30 +250,16 @@ def _require_same(call: Occurrence, before: Sequence[Value], after: Sequence[Val
             raise call.error(f"state {place} is {old.type} before an iteration and {new.type} after it; one type and shape is required")
 
 
-def _graph(
-    builder: GraphBuilder,
-    carried: Sequence[Value],
-    pieces: Sequence[Value],
-    following: Sequence[Value],
-    given: Sequence[Value],
-    known: dict[Value, Value],
-    changing: Sequence[int],
-    flag: Value | None,
-) -> tuple[Graph, list[Value]]:
-    inputs = [*((f"state {place}", carried[place]) for place in changing), *((f"piece {n}", v) for n, v in enumerate(pieces))]
-    condition = [] if flag is None else [("goes on", flag)]
-    outputs = [*condition, *((f"state {place}", following[place]) for place in changing), *((f"piece {n}", v) for n, v in enumerate(given))]
-    return closed(builder, inputs, outputs, known=known)
-
-
-def _is_settled(nodes: Sequence[Node], flag: Value, initial: Sequence[Value], carried: Sequence[Value], following: Sequence[Value]) -> bool:
+def _follows_from_constants(flag: Value, initial: Sequence[Value], once: _Iteration) -> bool:
     """Whether a value of each iteration follows from constants: from states that begin as one and go on as what follows from constants."""
-    settled = {state for state, first in zip(carried, initial, strict=True) if first.constant is not None}
-    before = len(carried) + 1
-    while before != len(settled):
-        before = len(settled)
-        settled = {state for state, after in zip(carried, following, strict=True) if state in settled and _sources(nodes, after) <= settled}
-    return _sources(nodes, flag) <= settled
+    nodes = once.builder.nodes
+    constant = {state for state, first in zip(once.carried, initial, strict=True) if first.constant is not None}
+    before = len(once.carried) + 1
+    while before != len(constant):
+        before = len(constant)
+        steps = zip(once.carried, once.following, strict=True)
+        constant = {state for state, after in steps if state in constant and _sources(nodes, after) <= constant}
+    return _sources(nodes, flag) <= constant
 
 
 def _sources(nodes: Sequence[Node], value: Value) -> set[Value]:

@@ -43,7 +43,7 @@ def _build(call: Occurrence) -> Sequence[Entity | None]:
     if axis is not None and not -rank <= axis < rank:
         raise call.error(f"axis is {axis}; for a tensor of rank {rank} the specification allows {-rank} to {rank - 1}")
     axis = None if axis is None else axis % rank
-    found = _told(call, _slices(builder, x, axis))
+    found = _equal_slices(call, _slices(builder, x, axis))
     numbers, order = found.numbered(builder, call.size_name(0), is_sorted=bool(is_sorted))
     data = reshape(builder, x, (x.type.elements,)) if axis is None else x
     results: list[Value] = [
@@ -70,8 +70,8 @@ def _slices(builder: GraphBuilder, x: Value, axis: int | None) -> Value:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Told:
-    """What is known of each slice.
+class _EqualSlices:
+    """Which slices are equal, and how the different ones are ordered.
 
     Attributes:
         first: where it occurs first.
@@ -120,14 +120,14 @@ class _Told:
         return _reduced(builder, "ReduceSum", cast(builder, others, I64), 1)
 
 
-def _told(call: Occurrence, keys: Value) -> _Told:
-    """Return what is known of slices by their keys."""
+def _equal_slices(call: Occurrence, keys: Value) -> _EqualSlices:
+    """Return which slices of these keys are equal."""
     count, length = keys.type.static
     is_many = upper(count) > MOST_COMPARED and isinstance(length, int) and can_sort(length, keys.type.dtype.bits)
-    return _sorted(call, keys) if is_many else _compared(call.builder, keys)
+    return _by_sorting(call, keys) if is_many else _by_comparing(call.builder, keys)
 
 
-def _sorted(call: Occurrence, keys: Value) -> _Told:
+def _by_sorting(call: Occurrence, keys: Value) -> _EqualSlices:
     """Sort, and hold each slice against the one before it."""
     builder, order = call.builder, sorted_order(call, keys)
     i64 = Arithmetic(builder, I64)
@@ -145,10 +145,10 @@ def _sorted(call: Occurrence, keys: Value) -> _Told:
     begin, end = builder.node("Gather", [begun, rank]), builder.node("Gather", [begun, i64.add(rank, 1)])
     found = (builder.node("Gather", [order, begin]), i64.subtract(end, begin), rank)
     first, counts, ranks = (builder.node("ScatterElements", [order, order, value]) for value in found)
-    return _Told(first=first, is_first=builder.node("Equal", [first, places]), counts=counts, rank=ranks)
+    return _EqualSlices(first=first, is_first=builder.node("Equal", [first, places]), counts=counts, rank=ranks)
 
 
-def _compared(builder: GraphBuilder, keys: Value) -> _Told:
+def _by_comparing(builder: GraphBuilder, keys: Value) -> _EqualSlices:
     """Hold each slice against all others."""
     count, length = keys.type.static
     own, other = reshape(builder, keys, (count, 1, length)), reshape(builder, keys, (1, count, length))
@@ -169,7 +169,7 @@ def _compared(builder: GraphBuilder, keys: Value) -> _Told:
     places = progression(builder, count)
     candidates = builder.node("Where", [is_equal, reshape(builder, places, (1, count)), number(builder, count, I64)])
     first = _reduced(builder, "ReduceMin", candidates, 1)
-    return _Told(
+    return _EqualSlices(
         first=first,
         is_first=builder.node("Equal", [first, places]),
         counts=_reduced(builder, "ReduceSum", cast(builder, is_equal, I64), 1),
