@@ -74,6 +74,61 @@ def test_open_extents_are_kept_beside_known_ones() -> None:
     assert row == {"product": "8x64x32-fp16-kk", "same": [9.0, 8.0], "same open mnk": [10.0, 9.0]}
 
 
+SEQUENCE = {
+    "shapes": 3,
+    "seed": 5,
+    "worst_first": 1.9,
+    "median_first": 1.5,
+    "median_graph_us": 10.0,
+    "worst_graph_us": 20.0,
+    "grown_bytes": 0,
+}
+BESIDE = {"shape": [2, 64], "static_us": 10.0, "dynamic_us": 11.0, "ratio": 1.1}
+OUTPUTS = {"y": {"max_abs": 0.001}, "z": {"max_abs": 0.002}}
+PARTS = (("torch", 9.0, True), ("one: pair 0", 4.0, True), ("one: pair 1", 3.0, False), ("two: first 0, second 0", 5.0, True))
+RUNS: dict[str, Any] = {
+    "products": [
+        measured("64x64x64-fp16-kk", "chosen", 9.0),
+        measured("64x64x64-fp16-kk-bias", "b", 10.0),
+        measured("64x64x64-fp16-kk-gelu", "g", 11.0),
+        measured("4x2048x2048-bf16-kk", "chosen", 6.0),
+        measured("64x64x64-fp32-kk", "chosen", 6.0),
+        *({"product": f"64x64x64-{name}", "label": "cublas", "us": 12.0} for name in ("fp16-kk", "fp16-kk-gelu", "fp32-kk")),
+        {"product": "4x2048x2048-bf16-kk", "label": "cublas", "us": 12.0},
+    ],
+    "open_products": [measured("64x64x64-fp16-kk", "same", 9.0), measured("64x64x64-fp16-kk", "same open m", 10.0, symbolic="m")],
+    "gated": [{"shape": [1, 2, 3], "label": label, "us": us, "is_chosen": chosen} for label, us, chosen in PARTS],
+    "models": [
+        {"model": f"net.dynamo.{dtype}", "kernels": 2, "launches": 3, "latency_us": 4.0, "match": True, "outputs": OUTPUTS}
+        for dtype in ("fp16", "fp32")
+    ],
+    "dynamic": {"model": "net", "dims": [], "open": {}, "sequences": [SEQUENCE], "rows": [BESIDE]},
+    "open_vit": {"model": "net", "dims": [], "open": {}, "rows": [BESIDE]},
+    "loops": [{"name": "newton", "launches": 1, "stream_us": 2.0, "graph_us": 1.0, "match": True}],
+}
+CELLS = {
+    "dynamic": "| 2×64 | 10.00 | 11.00 | 1.10 |",
+    "epilogues": "| 64³ fp16 | 8.00 | 9.00, 12.5% | 10.00, 25.0% | 12.00 / 12.00 |",
+    "few_rows": "| 4×2048×2048 bf16 | 6.00 / 5.00 | 1.68 | 12.00 | 2.00 / 2.40 | 2.40 |",
+    "ffma": "| 64³ | 6.00 | 0.1 | 12.00 | 2.00 | 2.00 |",
+    "first_calls": "| 3, seed 5 | 1.90 | 1.50 | 10 / 20 µs | 0 bytes |",
+    "gated": "| 1×2×3 | 4.00 | 5.00 | 9.00 |",
+    "loops": "| newton | 1 | 2.00 | 1.00 |",
+    "models": "| net | 3 | 4.00 | 4.00 | 2.0e-03 | 2.0e-03 |",
+    "open_products": "| 64³ fp16 | 8.00 | 1.12 | – | – | – |",
+    "open_vit": "| 2×64 | 10.00 | 11.00 | 1.10 |",
+    "products": "| 64³ fp16 | 9.00 / 8.00 | 12.00 | 1.33 / 1.50 | 1.50 | 128×64, 2 |",
+    "summary": "| fp16, smaller | 1 | 1.50 | 1.50 | 1.000 | 1.00 |",
+}
+
+
+@pytest.mark.parametrize("name", page.TABLES)
+def test_a_run_becomes_a_table(name: str, docs: Path) -> None:
+    for kind, run in RUNS.items():
+        (docs / f"{kind}.json").write_text(keep.text(keep.KINDS[kind](run, "here")))
+    assert CELLS[name] in page.TABLES[name]()
+
+
 def test_a_file_has_a_line_for_each_row() -> None:
     found = {"where": "here", "rows": [{"a": 1}, {"a": "µ"}]}
     text = keep.text(found)
