@@ -197,7 +197,6 @@ class Walk:
         given = [value for _, value in body.graph.outputs]
         condition = given.pop(0) if attrs.is_conditional else None
         pieces = given[attrs.states :]
-        lengths = [attrs.length] * len(pieces)
         types = [value.type for value in inner[: attrs.states]]
         types += [TensorType(value.type.dtype, (attrs.length, *value.type.static)) for value in pieces]
         results = _results(node.outputs, types)
@@ -207,59 +206,58 @@ class Walk:
         self._places.update(zip(given[: attrs.states], write, strict=True))
         outside = attrs.states + len(attrs.scanned)
         self._places.update(zip(inner[outside:], operands[outside:], strict=True))
-        before: list[Unplaced] = []
-        behind: list[Unplaced] = []
-        elements: list[Callable[[WordOf], Element]] = []
-        kept: list[Value] = []
-        scanned = zip(operands[attrs.states : outside], inner[attrs.states : outside], attrs.scanned, strict=True)
-        for whole, piece, is_reverse in scanned:
-            slot = self._slot()
-            elements.append(_element(slot, whole, piece, whole.type.static[0], is_reverse))
-            if divides(ALIGNMENT_BYTES, piece.type.bytes):
-                self._places[piece] = slot
-            else:
-                kept.append(piece)
-                before.append(_copy(piece, slot, piece))
-        collected = zip(results[attrs.states :], pieces, lengths, attrs.collected, strict=True)
-        for whole, piece, length, is_reverse in collected:
-            slot = self._slot()
-            elements.append(_element(slot, whole, piece, length, is_reverse))
-            if divides(ALIGNMENT_BYTES, piece.type.bytes):
-                self._places[piece] = slot
-            else:
-                kept.append(piece)
-                behind.append(_copy(slot, piece, piece))
+        scanned = self._moving(operands[attrs.states : outside], inner[attrs.states : outside], attrs.scanned)
+        collected = self._moving(results[attrs.states :], pieces, attrs.collected)
         steps = yield from self._through(body, depth)
+        apart = [*scanned.apart, *collected.apart]
+        kept = [piece for _, piece in apart]
         self._hold([*node.operands(), *results, *spare, *kept, *(() if condition is None else (condition,))], begin)
         self.waits += [value for value in (trips, start, condition) if value is not None]
+        before = [_copy(piece, slot, piece) for slot, piece in scanned.apart]
+        behind = [_copy(slot, piece, piece) for slot, piece in collected.apart]
+        carries = [_carry(*each) for each in zip(read, write, operands, results, spare, strict=False)]
         name = ", ".join(node.origin)
 
         def repeat(word: WordOf) -> Step:
-            carries = (
-                Carry(
-                    read=before.number,
-                    write=after.number,
-                    initial=word(initial, 0),
-                    result=word(result, 0),
-                    spare=word(other, 0),
-                    bytes=ceiling(other.type.bytes),
-                    initial_bytes=ceiling(initial.type.bytes),
-                )
-                for before, after, initial, result, other in zip(read, write, operands, results, spare, strict=False)
-            )
             count = None if trips is None else word(trips, 0)
             return Repeat(
                 trips=count if attrs.trips is None else Word(kind="integer", value=attrs.trips),
                 start=None if start is None else word(start, 0),
                 condition=None if condition is None else word(condition, 0),
-                carries=tuple(carries),
-                elements=tuple(element(word) for element in elements),
+                carries=tuple(carry(word) for carry in carries),
+                elements=tuple(element(word) for element in (*scanned.elements, *collected.elements)),
                 body=tuple(step(word) for step in (*before, *steps, *behind)),
                 most=attrs.most,
                 name=name,
             )
 
         return [repeat]
+
+    def _moving(self, wholes: Sequence[Value], pieces: Sequence[Value], reverse: Sequence[bool]) -> _Moving:
+        """Give tensors, of which each iteration reads or writes a piece, addresses that move along them."""
+        elements: list[Callable[[WordOf], Element]] = []
+        apart: list[tuple[Slot, Value]] = []
+        for whole, piece, is_reverse in zip(wholes, pieces, reverse, strict=True):
+            slot = self._slot()
+            elements.append(_element(slot, whole, piece, is_reverse))
+            if divides(ALIGNMENT_BYTES, piece.type.bytes):
+                self._places[piece] = slot
+            else:
+                apart.append((slot, piece))
+        return _Moving(elements=elements, apart=apart)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moving:
+    """Tensors of which each iteration reads or writes a piece.
+
+    Attributes:
+        elements: where their pieces begin, and how far apart they lie.
+        apart: the pieces that kernels cannot reach where they lie, and where that is: they are copied.
+    """
+
+    elements: Sequence[Callable[[WordOf], Element]]
+    apart: Sequence[tuple[Slot, Value]]
 
 
 def _reads(graph: Graph) -> dict[Value, int]:
@@ -289,8 +287,22 @@ def _copy(to: Place, source: Place, piece: Value) -> Unplaced:
     return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=ceiling(piece.type.bytes))
 
 
-def _element(slot: Slot, whole: Value, piece: Value, length: int, is_reverse: bool) -> Callable[[WordOf], Element]:
+def _carry(read: Slot, write: Slot, initial: Value, result: Value, spare: Value) -> Callable[[WordOf], Carry]:
+    """Return what iterations leave to each other of a state, of which two places take turns."""
+    return lambda word: Carry(
+        read=read.number,
+        write=write.number,
+        initial=word(initial, 0),
+        result=word(result, 0),
+        spare=word(spare, 0),
+        bytes=ceiling(spare.type.bytes),
+        initial_bytes=ceiling(initial.type.bytes),
+    )
+
+
+def _element(slot: Slot, whole: Value, piece: Value, is_reverse: bool) -> Callable[[WordOf], Element]:
+    """Return where the pieces of a tensor begin, and how far apart they lie."""
     size = piece.type.bytes
     if is_reverse:
-        return lambda word: Element(slot=slot.number, base=word(whole, (length - 1) * size), stride=-size)
+        return lambda word: Element(slot=slot.number, base=word(whole, (whole.type.static[0] - 1) * size), stride=-size)
     return lambda word: Element(slot=slot.number, base=word(whole, 0), stride=size)
