@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from nautilus_cli.cli.options import json_option, open_graph_options, target_option
+from nautilus_cli.cli.options import fp32_mode_option, json_option, open_graph_options, target_option
 from nautilus_cli.cli.settings import Settings, common_options
 from nautilus_cli.ir.ranges import DimRange, Size
 
@@ -15,6 +15,7 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @click.argument("path", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
 @target_option
 @open_graph_options
+@fp32_mode_option
 @click.option("--explain", metavar="NODE", help="Say everything about one ONNX node.")
 @json_option
 @common_options
@@ -27,6 +28,7 @@ def command(
     dims: dict[str, DimRange],
     bindings: dict[str, str],
     outputs: tuple[str, ...],
+    fp32_mode: str,
     explain: str | None,
     as_json: bool,
 ) -> None:
@@ -35,7 +37,9 @@ def command(
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_inspection
 
-    options = driver.InspectOptions(path=path, target=target, shapes=shapes, dims=dims, bindings=bindings, outputs=outputs, explain=explain)
+    options = driver.InspectOptions(
+        path=path, target=target, shapes=shapes, dims=dims, bindings=bindings, outputs=outputs, explain=explain, fp32_mode=fp32_mode
+    )
     with ProgressLine(settings) as progress:
         result = driver.inspect(options, progress=progress)
     show_inspection(result, as_json)

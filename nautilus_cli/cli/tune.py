@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from nautilus_cli.cli.options import (
+    fp32_mode_option,
     jobs_option,
     json_option,
     model_argument,
@@ -25,6 +26,7 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @target_option
 @open_graph_options
 @target_device_option
+@fp32_mode_option
 @jobs_option
 @seed_option("the search")
 @json_option
@@ -40,6 +42,7 @@ def command(
     bindings: dict[str, str],
     outputs: tuple[str, ...],
     device: int | None,
+    fp32_mode: str,
     jobs: int | None,
     seed: int,
     as_json: bool,
@@ -64,6 +67,7 @@ def command(
         device=device,
         jobs=jobs,
         seed=seed,
+        fp32_mode=fp32_mode,
     )
     with ProgressLine(settings) as progress:
         result = driver.tune(options, progress=progress)

@@ -12,10 +12,9 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.ranges import DimRange, Size
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.planner import refused
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.supported import unsupported, without_unsupported
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
@@ -125,7 +124,7 @@ def _planned(graph: Graph, selections: Sequence[Selection], fp32_mode: str) -> t
     try:
         graph = pipeline.simplify(graph, is_supported=False)
         found = [Obstacle(node=u.node, op=u.op, reason=u.reason, hint=u.hint) for u in unsupported(graph)]
-        fused = choose_prologues(fuse(without_unsupported(graph) if found else graph), fp32_mode=fp32_mode)
+        fused = choose_fusion(without_unsupported(graph) if found else graph, fp32_mode=fp32_mode)
     except ModelError as error:
         return [Obstacle(node=error.where or "", op="", reason=error.message, hint=error.hint or "")], None
     for selection in selections:

@@ -21,9 +21,9 @@ from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import NotServedError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.graph import Graph
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan_each
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.targets.base import Target
@@ -93,7 +93,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     progress("reading the model", 0, 1)
     model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
-    fused = choose_prologues(pipeline.run(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
+    fused = choose_fusion(pipeline.simplify(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
     progress("planning", 0, 1)
     choices = [recorded_choice(store, s.target, gpu=s.gpu) for s in selections]
     points = points_of(options.shapes, options.dims, model)

@@ -67,10 +67,9 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResu
 def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult:
     from nautilus_cli.driver.open_dimensions import points_of
     from nautilus_cli.frontend.load import load
+    from nautilus_cli.lowering.fusion import choose_fusion
     from nautilus_cli.lowering.planner import plan_each
-    from nautilus_cli.lowering.prologues import choose_prologues
     from nautilus_cli.passes import pipeline
-    from nautilus_cli.passes.fuse import fuse
     from nautilus_cli.passes.supported import unsupported
     from nautilus_cli.toolchain.cache import Cache
     from nautilus_cli.tuning.records import recorded_choice
@@ -87,9 +86,9 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
         sections.append(Section(title="unsupported", columns=("node", "operator", "reason"), rows=rows))
         return InspectResult(sections=tuple(sections), data=data)
     target = select(options.target).target
-    fused = choose_prologues(fuse(graph))
+    fused = choose_fusion(graph, fp32_mode=options.fp32_mode)
     points = points_of(options.shapes, options.dims, model)
-    (planned,) = plan_each(fused, ((target, recorded_choice(Cache.default(), target)),), points=points)
+    (planned,) = plan_each(fused, ((target, recorded_choice(Cache.default(), target)),), fp32_mode=options.fp32_mode, points=points)
     if options.explain is not None:
         return _explain(options.explain, graph, planned)
     sections += [

@@ -110,6 +110,7 @@ class TuneOptions:
         device: number of the GPU to measure on; None for the first that fits.
         jobs: compilers at once; None for one a core.
         seed: of the sampler.
+        fp32_mode: how products of f32 are multiplied, as `CompileOptions` has it.
     """
 
     model: Path
@@ -122,6 +123,7 @@ class TuneOptions:
     device: int | None = None
     jobs: int | None = None
     seed: int = 0
+    fp32_mode: str = "ffma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ class InspectOptions:
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         explain: name of an ONNX node to say everything about; None for the whole.
+        fp32_mode: how products of f32 are multiplied, as `CompileOptions` has it.
     """
 
     path: Path
@@ -145,6 +148,7 @@ class InspectOptions:
     bindings: Mapping[str, str] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
     explain: str | None = None
+    fp32_mode: str = "ffma"
 
 
 def silent(_stage: str, _done: int, _total: int) -> None:

@@ -32,9 +32,9 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.kernels.base import Choose
 from nautilus_cli.lowering.control import launches_of
 from nautilus_cli.lowering.dispatch import first_serving
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.plan import SIZES_NOTE, Alternative, Launch
 from nautilus_cli.lowering.planner import plan
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
 from nautilus_cli.passes.expose import expose
 from nautilus_cli.passes.unfuse import unfuse
@@ -68,7 +68,7 @@ def per_node(
     """
     held = held_target(library.manifest, library.info.target)
     kernels_of = open_origin(library, options.model) if library.dimensions else model  # kernels that serve all sizes, as the library's
-    fused = choose_prologues(pipeline.run(kernels_of.graph), fp32_mode=settings.fp32_mode)
+    fused = choose_fusion(pipeline.simplify(kernels_of.graph), fp32_mode=settings.fp32_mode)
     inputs = check.given_or_drawn(model.graph, settings)
     sizes = _sizes(kernels_of.graph, model.graph)
     bench = _Bench(

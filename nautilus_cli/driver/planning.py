@@ -24,8 +24,8 @@ from nautilus_cli.driver.plan_sections import (
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange, Size
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.passes import pipeline
 from nautilus_cli.toolchain.cache import Cache
@@ -71,7 +71,7 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
     progress("reading the model", 0, 1)
     model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     progress("fusing", 0, 1)
-    fused = choose_prologues(pipeline.run(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
+    fused = choose_fusion(pipeline.simplify(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
     progress("planning", 0, 1)
     choices = [recorded_choice(Cache.default(), s.target, gpu=s.gpu) for s in selections]
     points = points_of(options.shapes, options.dims, model)

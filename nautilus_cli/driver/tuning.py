@@ -26,9 +26,9 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.alone import alone
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.intervals import middle
 from nautilus_cli.lowering.planner import plan_each
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.lowering.ranges import dimensions, representative
 from nautilus_cli.numerics import compare
 from nautilus_cli.numerics.tolerance import derived
@@ -99,7 +99,8 @@ def tune(options: TuneOptions, progress: Progress = silent) -> TuneResult:
     model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
     points = points_of(options.shapes, options.dims, model)
     asked = _Asked(records.recorded_choice(store, selection.target, gpu=selection.gpu))
-    (planned,) = plan_each(choose_prologues(pipeline.run(model.graph)), ((selection.target, asked),), points=points)
+    fused = choose_fusion(pipeline.simplify(model.graph), fp32_mode=options.fp32_mode)
+    (planned,) = plan_each(fused, ((selection.target, asked),), fp32_mode=options.fp32_mode, points=points)
     problems = {(r.family, r.problem): r for k in planned.kernels for r in _at_points(k.request, points, asked)}
     notes = selection.notes
     if open_dimensions(model) and not points:

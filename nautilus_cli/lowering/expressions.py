@@ -62,6 +62,7 @@ class ExpressionBuilder:
         self._known: dict[Step, int] = {}
         self._built: dict[tuple[Value, IndexMap], int] = {}
         self._stores: list[Store] = []
+        self._given: dict[Value, tuple[int, IndexMap]] = {}
 
     def expression(self, results: Iterable[int] = ()) -> Expression:
         """Return what was built, with the steps RESULTS handed back to the kernel."""
@@ -105,7 +106,8 @@ class ExpressionBuilder:
 
     def _source(self, value: Value, index_map: IndexMap) -> tuple[Value, IndexMap]:
         """Follow transparent movement back; a loop, since nothing bounds how much of it a model chains."""
-        while value.constant is None and value not in self._leaves and value not in self._packed and value in self._producers:
+        held = (self._leaves, self._packed, self._given)
+        while value.constant is None and value in self._producers and not any(value in values for values in held):
             node = self._producers[value]
             if not is_transparent(node):
                 break
@@ -127,6 +129,10 @@ class ExpressionBuilder:
         """Return the step of a value that the kernel hands in."""
         return self._step(Parameter(index, dtype))
 
+    def give(self, value: Value, index_map: IndexMap, step: int) -> None:
+        """Say that STEP is VALUE's element at INDEX_MAP: of a value that the kernel makes of what it hands in."""
+        self._given[value] = (step, index_map)
+
     def _step(self, step: Step) -> int:
         if step not in self._known:
             self._known[step] = len(self._steps)
@@ -139,6 +145,11 @@ class ExpressionBuilder:
             if not agree(leaf.map, index_map):
                 raise InternalError(f"a fused value is needed at {index_map}, but the kernel has it at {leaf.map}", where=value.tensor)
             return self.parameter(leaf.index, value.type.dtype.compute)
+        if value in self._given:
+            step, there = self._given[value]
+            if not agree(there, index_map):
+                raise InternalError(f"a fused value is needed at {index_map}, but the kernel has it at {there}", where=value.tensor)
+            return step
         if value in self._packed:
             weight, packed_map = self._packed[value]
             return self._step(Load(self._slots.number(weight), value.type.dtype, packed_map))

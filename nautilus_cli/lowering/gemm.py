@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -14,14 +15,17 @@ from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import gemm_mma, gemm_skinny, gemm_wgmma
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder, Leaf
-from nautilus_cli.lowering.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.lowered import Functors, Lowered, Lowering, main_storage
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.row_moments import leave_moments, moments_left
 from nautilus_cli.lowering.slots import PackedWeight, Slots, Status
 from nautilus_cli.passes.fuse import is_cheap
 
 _TF32_MODES = ((F32, "3xtf32"), (F32, "tf32"))
 _DEAR = 20
 """Additions in the time of a function that is not cheap: of a sigmoid, on an H200."""
+
+NO_MOMENTS: Mapping[str, Any] = {}
 
 WIDTH = 4
 """Widest vector, in elements, for which the contiguous coordinate of an operand is chosen."""
@@ -53,6 +57,8 @@ def lower(lowering: Lowering) -> Lowered:
     )
     walk = regroup(identity(result.type.static), [batch_dims, m_dims, [rank + 1]])
     epilogue = epilogue_expression(lowering, slots, result, walk)
+    left = moments_left(lowering.group)
+    statistics = () if left is None else (("Statistics", leave_moments(left, slots, walk)),)
     add_status(slots, a_expression)
     problem = Problem(
         batch=1 if shared else prod(batch),
@@ -67,10 +73,30 @@ def lower(lowering: Lowering) -> Lowered:
         is_straight=all(is_straight(operand, accumulator(result.type.dtype)) for operand in (a_expression, b_expression)),
         a_work=work(a_expression),
     )
-    functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
+    functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue), *statistics)
     constant = constant_behind(b, lowering.transparent()) is not None
+    if left is not None:
+        return with_moments(problem, functors, slots, (a.type.dtype, b.type.dtype), constant, part_columns=left.columns)
     alternatives = alternative_products(problem, dict(functors), (a.type.dtype, b.type.dtype), constant, lowering.fp32_mode)
     return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+
+
+def with_moments(
+    problem: Problem, functors: Functors, slots: Slots, dtypes: tuple[DType, DType], b_is_constant: bool, **fields: int
+) -> Lowered:
+    """Return a product that leaves moments of its rows, or takes those of A's: tensor cores alone do.
+
+    Args:
+        problem: of the gemm family.
+        functors: of the kernel.
+        slots: what its pointers refer to.
+        dtypes: of A and B.
+        b_is_constant: whether B is a weight.
+        fields: of the problems of tensor-core families, that say what is left or taken.
+    """
+    found = _tensor_core_problems(problem, dict(functors), dtypes, b_is_constant, "ffma", fields)
+    (name, first), *others = found
+    return Lowered(family=name, problem=first, functors=functors, slots=slots, alternatives=tuple(others))
 
 
 def add_status(slots: Slots, operand: Expression) -> None:
@@ -122,9 +148,14 @@ def _skinny_problems(problem: Problem, dtypes: tuple[DType, DType], b_is_constan
 
 
 def _tensor_core_problems(
-    problem: Problem, functors: Mapping[str, Expression | RowProgram], dtypes: tuple[DType, DType], b_is_constant: bool, fp32_mode: str
+    problem: Problem,
+    functors: Mapping[str, Expression | RowProgram],
+    dtypes: tuple[DType, DType],
+    b_is_constant: bool,
+    fp32_mode: str,
+    moments: Mapping[str, Any] = NO_MOMENTS,
 ) -> tuple[tuple[str, Any], ...]:
-    """Return those on tensor cores; bulk copies may not be able to bring the operands."""
+    """Return those on tensor cores, with fields that say what becomes of moments; bulk copies may not be able to bring the operands."""
     multiply = dtypes[0]
     if dtypes[0] != dtypes[1] or problem.accumulate != F32 or (multiply not in (F16, BF16) and (multiply, fp32_mode) not in _TF32_MODES):
         return ()
@@ -141,6 +172,7 @@ def _tensor_core_problems(
                 b_storage=problem.b_storage,
                 a_work=problem.a_work,
                 b_is_constant=b_is_constant,
+                **moments,
             ),
         )
     ]
@@ -151,6 +183,7 @@ def _tensor_core_problems(
         b_is_constant=b_is_constant,
         a_storage=problem.a_storage,
         a_work=problem.a_work,
+        **moments,
     )
     found.append(("gemm_wgmma", gemm_wgmma.FAMILY.fitted(product, functors)))
     return tuple(found)
@@ -193,8 +226,12 @@ def _width(expression: Expression) -> int:
     return min((load.map.contiguous_width(WIDTH) for load in loads), default=WIDTH)
 
 
-def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: IndexMap, *others: Value) -> Expression:
+def epilogue_expression(
+    lowering: Lowering, slots: Slots, result: Value, walk: IndexMap, *others: Value, given: Callable[[ExpressionBuilder], int] | None = None
+) -> Expression:
     """Return the expression that finishes the accumulator and stores the group's outputs.
+
+    Rows whose moments are left are handed back as they are stored, see `row_moments`.
 
     Args:
         lowering: the group.
@@ -202,9 +239,19 @@ def epilogue_expression(lowering: Lowering, slots: Slots, result: Value, walk: I
         result: the anchor's result, handed in as parameter 0.
         walk: from the kernel's coordinates to RESULT's linear index, which all outputs share.
         others: further results of the anchor, of the same shape, handed in as parameters 1 and on.
+        given: makes RESULT of what is handed in, where that is not RESULT itself.
     """
     leaves = {value: Leaf(number, walk) for number, value in enumerate((result, *others))}
-    builder = ExpressionBuilder(lowering.group, slots, leaves)
+    builder = ExpressionBuilder(lowering.group, slots, leaves if given is None else None)
+    if given is not None:
+        builder.give(result, walk, given(builder))
+    left = moments_left(lowering.group)
     for value in lowering.group.outputs:
-        builder.store(value, walk)
-    return builder.expression()
+        if left is None or value is not left.moments:
+            builder.store(value, walk)
+    if left is None:
+        return builder.expression()
+    whole = builder.rounded(builder.value(left.rows, walk), left.rows.type.dtype)
+    (handed,) = whole.results
+    slot = slots.number(left.stored)
+    return replace(whole, stores=tuple(replace(s, step=handed) if s.slot == slot else s for s in whole.stores))

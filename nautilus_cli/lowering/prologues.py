@@ -7,22 +7,12 @@ otherwise only copy; what it saves is a launch, and the operand's way to memory 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
 
-from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.graph import FusedGraph, Group, Node
-from nautilus_cli.kernels.base import Ranked
-from nautilus_cli.kernels.registry import families
-from nautilus_cli.lowering.choice import EMULATES, fitted, serves
-from nautilus_cli.lowering.planner import lower_group
-from nautilus_cli.lowering.ranges import dimensions, large
+from nautilus_cli.lowering.group_times import KERNEL_US, bytes_us, product_us
 from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes.fuse import PRODUCTS, fuse
-from nautilus_cli.targets.registry import target as target_named
-
-_KERNEL_US = 1.6
-"""Of a pointwise kernel before a product, beside what its bytes take: 1.6 to 2.6 were measured (H200)."""
 
 
 def choose_prologues(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:
@@ -42,7 +32,7 @@ def choose_prologues(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGrap
     slower = frozenset(
         anchor
         for anchor, group in computed.items()
-        if _least_us(group, fp32_mode) > _least_us(found[anchor], fp32_mode) + _stored_us(left_work(group), apart)
+        if product_us(group, fp32_mode) > product_us(found[anchor], fp32_mode) + _stored_us(left_work(group), apart)
     )
     return apart if len(slower) == len(computed) else fuse(fused.graph, slower) if slower else fused
 
@@ -67,23 +57,6 @@ def _products(fused: FusedGraph) -> Iterator[Group]:
     return (group for group in _all_groups(fused) if group.kind in PRODUCTS)
 
 
-def _least_us(group: Group, fp32_mode: str) -> float:
-    """Return the time of the best kernel of a product, by its estimate; open dimensions are large."""
-    target = target_named(EMULATES)
-    lowered = lower_group(group, fp32_mode)
-    sizes = {dim.name: large(dim) for dim in dimensions((lowered.problem, lowered.functors))}
-    functors = bind(lowered.functors, sizes)
-    found = []
-    for name, problem in ((lowered.family, lowered.problem), *lowered.alternatives):
-        family, known = families()[name], fitted(name, bind(problem, sizes), functors)
-        assert isinstance(family, Ranked)
-        if serves(family, known, functors):
-            schedule = family.choose(known, target)
-            if not family.violations(known, schedule, target):
-                found.append(family.estimated_us(known, schedule, target))
-    return min(found, default=inf)
-
-
 def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
     """Return how long it takes to compute a left operand in the kernels that APART has for that, where no other needs one of them."""
     owners = [group for group in _all_groups(apart) if not set(work).isdisjoint(group.nodes)]
@@ -92,8 +65,7 @@ def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
     read = {value for node in work for value in node.inputs[node.op == GATHER.name :] if value is not None} - made
     gathered = {value for node in work if node.op == GATHER.name for value in node.results()}  # of all rows, as many are read
     moved = sum(value.type.bytes for values in (read, gathered, made & {v for g in owners for v in g.outputs}) for value in values)
-    sizes = {dim.name: large(dim) for dim in dimensions(moved)}
-    return len(own) * _KERNEL_US + float(bind(moved, sizes)) / target_named(EMULATES).memory_bytes_per_us
+    return len(own) * KERNEL_US + bytes_us(moved)
 
 
 def _all_groups(fused: FusedGraph) -> Iterator[Group]:

@@ -25,7 +25,9 @@ from nautilus_cli.ops.cache_write import OPERATOR as CACHE_WRITE
 from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.matmul_pair import FAMILY as MATMUL_PAIR_FAMILY
 from nautilus_cli.ops.movement import context, is_movement
+from nautilus_cli.ops.normalized_matmul import FAMILY as NORMALIZED_MATMUL_FAMILY
 from nautilus_cli.ops.registry import operators
+from nautilus_cli.ops.row_moments import OPERATOR as ROW_MOMENTS
 from nautilus_cli.ops.spec import Anchor, Cast, Control, Pointwise, Reduction
 from nautilus_cli.passes.clusters import Cluster, Clusters, Dataflow
 
@@ -56,7 +58,10 @@ LEFT_NODES = 16
 """The same of a product's left operand."""
 
 PRODUCTS = frozenset({"gemm", MATMUL_PAIR_FAMILY})
-"""Families of matrix products."""
+"""Families of matrix products that may compute their left operand."""
+
+LEAVING_MOMENTS = frozenset({"gemm", NORMALIZED_MATMUL_FAMILY})
+"""Families of matrix products whose epilogue can leave moments of the rows that it stores."""
 
 
 def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
@@ -75,6 +80,8 @@ def fuse(graph: Graph, stored_left: Collection[Node] = ()) -> FusedGraph:
             continue
         if isinstance(lowering, Control):
             clusters.start("control", node, node)
+        if node.op == ROW_MOMENTS.name and _joins_rows(clusters, node):
+            continue
         if isinstance(lowering, Anchor) and not (node.op == CACHE_WRITE.name and _joins_write(clusters, node)):
             cluster = clusters.start(lowering.family, node, node)
             if lowering.epilogue:
@@ -139,6 +146,23 @@ def _joins_write(clusters: Clusters, node: Node) -> bool:
     _, rows = node.operands()
     _, others = before[-1].operands()
     if not same(rows.type.elements, others.type.elements) or not clusters.may_add(cluster, node):
+        return False
+    clusters.add(cluster, node)
+    return True
+
+
+def _joins_rows(clusters: Clusters, node: Node) -> bool:
+    """Put the moments of rows into the product that stores these, where they are of its results; it leaves those of one tensor."""
+    flow = clusters.flow
+    (rows,) = node.operands()
+    source, _ = flow.source(rows)
+    cluster = clusters.of.get(flow.producer[source]) if source in flow.producer else None
+    if cluster is None or cluster.anchor is None or cluster.kind not in LEAVING_MOMENTS:
+        return False
+    result = next(cluster.anchor.results())
+    is_of_results = flow.is_whole(rows) and same(rows.type.elements, result.type.elements)
+    is_alike = is_of_results and same(rows.type.static[-1], result.type.static[-1]) and rows.type.dtype == result.type.dtype
+    if not is_alike or any(member.op == ROW_MOMENTS.name for member in cluster.members) or not clusters.may_add(cluster, node):
         return False
     clusters.add(cluster, node)
     return True

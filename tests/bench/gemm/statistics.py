@@ -86,13 +86,12 @@ def consumers(shape: Shape, part: int) -> Iterator[KernelRequest]:
     functors: tuple[tuple[str, Expression], ...] = ()
     if part:
         scale = steps.apply("reciprocal", steps.apply("sqrt", steps.apply("add", steps.parameter(2), steps.constant(1e-5))))
-        moved = steps.apply("mul", steps.parameter(1), steps.load(5, F32, from_strides(where, (0, 0, 1))))
-        result = steps.apply("mul", steps.apply("sub", result, moved), scale)
+        result = steps.apply("mul", result, scale)
         functors = (("Moments", Expression((Load(4, F32, identity((1, m, 2 * k // part))),), (0,))),)
     biased = steps.apply("add", result, steps.load(3, F32 if part else F16, from_strides(where, (0, 0, 1))))
     steps.store(biased, 2, F16, identity(where))
     functors = (("Epilogue", steps.expression()), *functors)
-    yield from best((m, n, k), functors, 6 if part else 4, moment_parts=k // part if part else 0, moment_columns=part)
+    yield from best((m, n, k), functors, 5 if part else 4, moment_parts=k // part if part else 0, moment_columns=part)
 
 
 def best(
