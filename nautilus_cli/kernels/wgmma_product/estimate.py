@@ -29,6 +29,9 @@ _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
 _BOX_FINISH_CYCLES = 1970
 _BOXED_PER_CYCLE = 38.9
+_SUMMARISED_PER_CYCLE = 7  # results, of which moments are left, by one warpgroup: with the next two 34 and 27 schedules, to 6 % of a product
+_LEAVING_CYCLES = 250
+_TAKING_CYCLES = 600
 _LOAD_INSTRUCTIONS = 8  # of an element of a computed A: with the others fitted to 63 schedules, to 12 % (rms)
 _LOAD_LATENCY = 1600
 _FEW_ROWS = 48
@@ -57,7 +60,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     if problem.terms == 3:
         step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
     main = step * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)
-    finish = _finish_cycles(s)
+    finish = _finish_cycles(s) + _moment_cycles(problem, s)
     at_once = target.resident_clusters(s.cluster) * s.residents
     tiles = ceil(cluster_tiles(problem, s) / min(at_once, s.blocks // s.cluster))
     if s.ping_pong:
@@ -112,6 +115,13 @@ def _finish_cycles(schedule: Schedule) -> float:
         return _BOX_FINISH_CYCLES + results / _BOXED_PER_CYCLE
     parts = 2 * s.tile_m * s.tile_n * SUM_BYTES / _PART_BYTES_PER_CYCLE if s.parts > 1 else 0.0
     return _FINISH_CYCLES + results / s.cluster_k / (_FINISHED_PER_CYCLE * sqrt(s.vector_c)) + parts
+
+
+def _moment_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how much longer a tile takes for moments that it leaves of its rows, and for those of A's rows that it takes."""
+    s = schedule
+    left = s.tile_m * s.tile_n / (1 if s.ping_pong else s.consumers) / s.cluster_k / _SUMMARISED_PER_CYCLE + _LEAVING_CYCLES
+    return (left if problem.part_columns else 0.0) + (_TAKING_CYCLES if problem.moment_parts else 0.0)
 
 
 def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:
