@@ -162,6 +162,14 @@ struct LoadOfRun {
     Site site;
 };
 
+struct StoreOfValues {
+    unsigned shared;
+    unsigned char values[kChunkBytes];
+    unsigned bytes;
+    unsigned barrier;
+    Site site;
+};
+
 template <typename Payload>
 void start(const Payload &payload, void (*run)(void *), const char *name, Site site) {
     static_assert(sizeof(Payload) <= sizeof(DeferredOperation::payload), "the operation holds what it needs");
@@ -256,6 +264,25 @@ void bulk_load(void *shared, const void *global, int bytes, void *barrier, Site 
             complete_bytes(block, load.barrier, load.bytes, load.site);
         },
         "bulk_load", site);
+}
+
+void store_async(void *shared, const void *values, unsigned bytes, void *barrier, Site site) {
+    const sanitizer::Ignore runtime;
+    check_alignment("store_shared_async", shared, bytes, site);
+    check_shared(shared, bytes, "store_shared_async", site);
+    StoreOfValues store = {shared_offset(shared, site), {}, bytes, check_mbarrier(barrier, "store_shared_async", site), site};
+    std::memcpy(store.values, values, bytes);
+    poison_destination(shared, bytes);
+    start(
+        store,
+        [](void *payload) {
+            StoreOfValues store;
+            std::memcpy(&store, payload, sizeof store);
+            Block &block = this_block();
+            std::memcpy(block.shared + store.shared, store.values, store.bytes);
+            complete_bytes(block, store.barrier, static_cast<int>(store.bytes), store.site);
+        },
+        "store_shared_async", site);
 }
 
 void tensor_store(const void *map, const void *shared, const int *at, int rank, Site site) {

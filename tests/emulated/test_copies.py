@@ -191,6 +191,14 @@ def test_ring_of_small_copies(image: Image, tiles: int) -> None:
     assert np.array_equal(y.reshape(tiles, -1), x.reshape(tiles, -1)[:, ::-1])
 
 
+@pytest.mark.parametrize("threads", [32, 128, 160])
+def test_values_sent(image: Image, threads: int) -> None:
+    x = np.random.default_rng(0).standard_normal(threads * 4).astype(np.float32)
+    y = np.full_like(x, np.nan)
+    image.launch("values_sent", x, y, block=(threads, 1, 1), shared_bytes=threads * 16 + 8, maps=())
+    assert np.array_equal(y.reshape(threads, 4), x.reshape(threads, 4)[::-1])
+
+
 def test_cluster_of_one_block(image: Image) -> None:
     out = np.full(2, -1, np.int32)
     image.launch("cluster_of_one", out, block=(64, 1, 1), shared_bytes=8, maps=())

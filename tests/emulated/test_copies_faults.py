@@ -87,6 +87,8 @@ FAULTS = [
     ("store_in_flight", LAUNCH_FAILED, r"the thread ends while a store still reads shared memory, started in faulty_copies\.cu:\d+"),
     ("load_in_flight", LAUNCH_FAILED, r"the block ends with a tensor_load in flight, started in faulty_copies\.cu:\d+"),
     ("block_of_no_cluster", LAUNCH_FAILED, r"mbarrier_arrive_at a block that the cluster does not have"),
+    ("values_for_no_block", LAUNCH_FAILED, r"store_shared_async at a block that the cluster does not have"),
+    ("misaligned_values", MISALIGNED, r"store_shared_async of 16 bytes at 0x[0-9a-f]+, which is not a multiple of that,"),
 ]
 
 

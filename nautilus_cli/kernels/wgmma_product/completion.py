@@ -29,11 +29,10 @@ def completed(problem: WgmmaProduct, schedule: Schedule, target: Target) -> Sche
             vector_a //= 2
     all_blocks = cluster_tiles(problem, s) * s.cluster
     resident = target.resident_clusters(s.cluster) * s.residents * s.cluster
+    s = replace(s, vector_a=vector_a, vector_c=vector)
     return replace(
         s,
         stages=_stages(problem, s, target),
-        vector_a=vector_a,
-        vector_c=vector,
         blocks=all_blocks if s.parts > 1 else max(s.cluster, min(resident, all_blocks)),
     )
 

@@ -13,7 +13,6 @@ from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.limits import MOST_CLUSTER, SYSTEM_SMEM_BYTES
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import (
-    SUM_BYTES,
     SUM_OVERHEAD_REGISTERS,
     WARPGROUP_ROWS,
     cluster_tiles,
@@ -23,7 +22,6 @@ from nautilus_cli.kernels.wgmma_product.resources import (
     lane_columns,
     oriented,
     smem_bytes,
-    stage_bytes,
 )
 from nautilus_cli.kernels.wgmma_product.schedule import SWITCHES, Schedule
 from nautilus_cli.targets.base import Target
@@ -110,8 +108,6 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield f"{s.blocks} blocks; parts of the depth are of one tile each, {cluster_tiles(problem, s) * s.cluster} in all"
     if not is_symbolic(steps) and (s.cluster_k - 1) * ceil(steps / s.cluster_k) >= steps:  # of an open depth some may have none
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
-    if s.parts * s.rows * s.tile_n * SUM_BYTES // s.cluster_k * (1 if s.slices_depth else s.consumers) > s.stages * stage_bytes(s):
-        yield "the sums do not fit where the ring is"
 
 
 def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:

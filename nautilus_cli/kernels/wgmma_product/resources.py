@@ -43,11 +43,17 @@ def smem_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
 
 
 def beside_stages_bytes(problem: WgmmaProduct, schedule: Schedule) -> int:
-    """Return the shared memory beside the ring: two boxes of each consumer's results; of floats' rests two tiles of A and three of B."""
+    """Return the shared memory beside the ring.
+
+    These are two boxes of each consumer's results; or others' sums of the columns that the block's parts of the depth finish, and their
+    barrier; of floats' rests two tiles of A and three of B.
+    """
     s = schedule
     results = s.consumers * 2 * WARPGROUP_ROWS * ROW_BYTES if s.stores_boxes else 0
+    slices = s.parts // s.cluster_k
+    received = slices * (s.parts - 1) * s.tile_m * finished_columns(s) * SUM_BYTES + _BARRIER_BYTES if s.parts > 1 else 0
     rests = (2 * s.tile_m + 3 * s.tile_n) * ROW_BYTES if problem.terms == 3 else 0
-    return results + rests
+    return results + received + rests
 
 
 def cluster_tiles(problem: WgmmaProduct, schedule: Schedule) -> int:

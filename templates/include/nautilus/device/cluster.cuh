@@ -19,6 +19,22 @@ NAUTILUS_DEVICE void cluster_barrier(Site site = current_site()) {
 #endif
 }
 
+// The same in two steps that order no memory but for mbarriers that are initialised, and fenced, before the first: a thread arrives, and later
+// waits until every thread of the cluster has. A barrier that orders all writes waits for those to global memory too.
+NAUTILUS_DEVICE void cluster_arrive() {
+#if !defined(NAUTILUS_EMULATED) && NAUTILUS_HAS_SM90
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+NAUTILUS_DEVICE void cluster_wait(Site site = current_site()) {
+#if defined(NAUTILUS_EMULATED) || !NAUTILUS_HAS_SM90
+    block_barrier(site);
+#else
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
 // Reads the float that lies in block RANK where SHARED lies in this one, between two cluster barriers.
 NAUTILUS_DEVICE float load_shared_at(const float *shared, int rank, Site site = current_site()) {
 #ifdef NAUTILUS_EMULATED
@@ -68,6 +84,25 @@ NAUTILUS_DEVICE Vec load_shared_vector_at(const Vec *shared, int rank, Site site
 }
 
 #if NAUTILUS_HAS_SM90
+
+// Writes 16 bytes to the place of block RANK where SHARED lies in this one, aligned to that. The barrier that lies there where BARRIER lies in
+// this one counts them, and who has waited for it sees them. The emulator has clusters of one block.
+NAUTILUS_DEVICE void store_shared_async(float *shared, const float (&values)[4], Mbarrier *barrier, int rank, Site site = current_site()) {
+#ifdef NAUTILUS_EMULATED
+    if (rank != 0) emulated::fail("store_shared_async at a block that the cluster does not have", site);
+    emulated::store_async(shared, values, sizeof values, barrier, site);
+#else
+    asm volatile(
+        "{\n"
+        ".reg .b32 there, barrier;\n"
+        "mapa.shared::cluster.u32 there, %0, %6;\n"
+        "mapa.shared::cluster.u32 barrier, %1, %6;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [there], {%2, %3, %4, %5}, [barrier];\n"
+        "}" ::"r"(shared_address(shared)),
+        "r"(shared_address(barrier)), "f"(values[0]), "f"(values[1]), "f"(values[2]), "f"(values[3]), "r"(rank)
+        : "memory");
+#endif
+}
 
 // The number of this block in its cluster.
 NAUTILUS_DEVICE int cluster_rank() {

@@ -33,7 +33,8 @@
 //                      bulk_commit() bulk_wait<groups in flight>() bulk_wait_read<groups in flight>();
 //                      sm_90a: tensor_load_multicast(shared, map, barrier, {x, y, ...}, blocks)
 //   cluster.cuh        sm_90: int cluster_rank() cluster_blocks(); cluster_barrier() mbarrier_arrive_at(barrier, rank)
-//                      float load_shared_at(shared, rank) Vec load_shared_vector_at(shared, rank)
+//                      cluster_arrive() cluster_wait() float load_shared_at(shared, rank) Vec load_shared_vector_at(shared, rank)
+//                      store_shared_async(shared, four floats, barrier, rank)
 //   register_share.cuh sm_90a: release_registers<kept>() acquire_registers<wanted>()
 //   wgmma.cuh          sm_90a, not included here: wgmma<T, major of A, of B>(sums, a, b, accumulates) wgmma_descriptor<Swizzle>(...) ...
 //   atomics.cuh        T atomic_add(address, value) atomic_max atomic_min atomic_exchange;

@@ -19,7 +19,7 @@ struct Warpgroups {
   static constexpr int kMapB = kLoadsA ? 0 : 1;  // behind that of A
   static constexpr int kMapResult = kMapB + 1;
   static constexpr int kMaps = Schedule::kStoresBoxes ? kMapResult + 1 : kMapResult;
-  static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : 0;
+  static constexpr int kResultBytes = Schedule::kStoresBoxes ? Schedule::kConsumers * ResultBoxes::kBytes : ReceivedSums<Schedule>::kBytes;
   static constexpr int kReaders = kHasOwnRows ? Schedule::kConsumers : 1;  // of a stage
   // Registers of a thread: what the block begins with is shared out anew, in multiples of 8. Who asks for more than there are waits for ever.
   static constexpr int kEntryRegisters = least(240, 65536 / (kThreads * Schedule::kResidents) / 8 * 8);

@@ -1,5 +1,6 @@
 // Sums of a tile whose depth is shared out: among the consumers of a block, which then all have the same rows, and among the blocks of a
-// cluster. They meet in shared memory, where the ring has been, and each part finishes some columns of what all have added.
+// cluster. Each part finishes some columns, of which the others send it their sums: by stores that a barrier counts, so that no memory need be
+// fenced, and no block waits for more than it gets.
 #pragma once
 
 #include <nautilus/device/device.cuh>
@@ -25,52 +26,89 @@ struct DepthParts {
   static constexpr int kShareColumns = Schedule::kTileN / kShares;
 };
 
-// Adds the parts' sums in order. Every thread of the cluster but the consumers' meets them at one cluster barrier, where there are several
-// blocks. ROWS numbers the consumers that have rows of their own.
-template <class Schedule, int kBands, class Sink, class A>
-NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, float *shared, int rows, int slice, int rank, int first_row,
-                                  int first_column, float (&sums)[kBands][Schedule::kTileN / 2], const BandMoments<Sink> (&moments)[kBands],
-                                  int barrier) {
+// Where a block gets the sums that other parts have of the columns that its own finish, and the barrier that counts them.
+template <class Schedule>
+struct ReceivedSums {
   using Parts = DepthParts<Schedule>;
-  constexpr int kSums = Schedule::kTileN / 2, kOwn = kSums / Parts::kShares;
-  const int thread = device::thread_index().x % kWarpgroupThreads;
-  const auto place = [&](int of_slice, int band, int i) {  // every register of a warpgroup is a line of shared memory
-    return shared + (((rows + of_slice) * kBands + band) * kSums + i) * kWarpgroupThreads + thread;
-  };
-  const int part = rank * Parts::kSlices + slice;
+  static constexpr int kBands = Schedule::kTileM / kWarpgroupRows;    // of all consumers
+  static constexpr int kOwn = Schedule::kTileN / 2 / Parts::kShares;  // sums of a thread and a band that one part finishes
+  static constexpr int kChunks = kOwn / 4;                            // of 16 bytes
+  static constexpr int kSenders = Parts::kParts - 1;
+  static constexpr int kSenderBytes = kBands * kOwn * kWarpgroupThreads * static_cast<int>(sizeof(float));
+  static constexpr int kSumBytes = Parts::kSlices * kSenders * kSenderBytes;
+  static constexpr int kBytes = Parts::kParts > 1 ? kSumBytes + 16 : 0;
+  static_assert(kChunks * 4 == kOwn, "whole accesses");
+  unsigned char *sums;
+
+  NAUTILUS_DEVICE device::Mbarrier *barrier() const { return reinterpret_cast<device::Mbarrier *>(sums + kSumBytes); }
+  // One thread prepares the barrier for what block RANK gets.
+  NAUTILUS_DEVICE void prepare(int rank) const {
+    const int finishing = greatest(0, least(Parts::kSlices, Parts::kShares - rank * Parts::kSlices));  // parts
+    device::mbarrier_init(barrier(), 1);
+    device::mbarrier_init_fence();
+    device::mbarrier_arrive_expect(barrier(), finishing * kSenders * kSenderBytes);
+  }
+  // Where a thread of a warpgroup gets a chunk of the sums of BAND of part FROM, or sends them to, as part TO: neighbouring threads side by side.
+  NAUTILUS_DEVICE float *place(int from, int to, int band, int chunk) const {
+    const int sender = from < to ? from : from - 1, line = (((to % Parts::kSlices * kSenders + sender) * kBands + band) * kChunks + chunk);
+    return reinterpret_cast<float *>(sums) + (line * kWarpgroupThreads + device::thread_index().x % kWarpgroupThreads) * 4;
+  }
+};
+
+// Adds the parts' sums in order: each part those of its columns, which the others send it. RANK is that of the block in its cluster, SLICE that
+// of the consumer where these share out the depth; else ROWS is, of those that have rows of their own. Every thread of the cluster has arrived
+// at its barrier once, and those that are no consumers wait for that too.
+template <class Schedule, int kBands, class Sink, class A>
+NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, const ReceivedSums<Schedule> &received, int rows, int slice, int rank,
+                                  int first_row, int first_column, float (&sums)[kBands][Schedule::kTileN / 2],
+                                  const BandMoments<Sink> (&moments)[kBands]) {
+  using Parts = DepthParts<Schedule>;
+  using Received = ReceivedSums<Schedule>;
+  constexpr int kOwn = Received::kOwn;
+  const int part = rank * Parts::kSlices + slice, first_band = rows * kBands;
+  if constexpr (Schedule::kClusterK > 1) device::cluster_wait();  // others' barriers are prepared
+  float own[kBands][kOwn];
+  NAUTILUS_UNROLL
+  for (int to = 0; to < Parts::kShares; ++to) {
+    NAUTILUS_UNROLL
+    for (int band = 0; band < kBands; ++band) {
+      NAUTILUS_UNROLL
+      for (int chunk = 0; chunk < Received::kChunks; ++chunk) {
+        float values[4];
+        NAUTILUS_UNROLL
+        for (int i = 0; i < 4; ++i) values[i] = sums[band][to * kOwn + chunk * 4 + i];
+        if (to == part) {
+          NAUTILUS_UNROLL
+          for (int i = 0; i < 4; ++i) own[band][chunk * 4 + i] = values[i];
+        } else {
+          device::store_shared_async(received.place(part, to, first_band + band, chunk), values, received.barrier(), to / Parts::kSlices);
+        }
+      }
+    }
+  }
+  if (part >= Parts::kShares) return;
   LaneInputs<Sink, Parts::kShareColumns, Schedule::kVectorC> inputs;
   const auto start_inputs = [&](int band) {
     inputs.start(arguments, sink, first_row + band * kWarpgroupRows, first_column + part * Parts::kShareColumns);
   };
-  if (part < Parts::kShares) start_inputs(0);
-  device::named_barrier(barrier, Schedule::kConsumers * kWarpgroupThreads);  // the ring has been read
-  NAUTILUS_UNROLL
-  for (int band = 0; band < kBands; ++band) {
-    NAUTILUS_UNROLL
-    for (int i = 0; i < kSums; ++i) *place(slice, band, i) = sums[band][i];
-  }
-  if constexpr (Schedule::kClusterK > 1) {
-    device::cluster_barrier();
-  } else {
-    device::named_barrier(barrier, Schedule::kConsumers * kWarpgroupThreads);
-  }
-  if (part >= Parts::kShares) return;
+  start_inputs(0);
+  device::mbarrier_wait(received.barrier(), 0);
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
     float totals[kOwn] = {};
     NAUTILUS_UNROLL
-    for (int block = 0; block < Schedule::kClusterK; ++block) {
+    for (int from = 0; from < Parts::kParts; ++from) {
       NAUTILUS_UNROLL
-      for (int of_slice = 0; of_slice < Parts::kSlices; ++of_slice) {
-        NAUTILUS_UNROLL
-        for (int i = 0; i < kOwn; ++i) {
-          const float *const from = place(of_slice, band, part * kOwn + i);
-          if constexpr (Schedule::kClusterK > 1) {
-            totals[i] += device::load_shared_at(from, block);
-          } else {
-            totals[i] += *from;
-          }
+      for (int chunk = 0; chunk < Received::kChunks; ++chunk) {
+        Vector<float, 4> values;
+        if (from != part) {
+          values = *reinterpret_cast<const Vector<float, 4> *>(received.place(from, part, first_band + band, chunk));
+        } else {
+          NAUTILUS_UNROLL
+          for (int i = 0; i < 4; ++i) values[i] = own[band][chunk * 4 + i];
         }
+        NAUTILUS_UNROLL
+        for (int i = 0; i < 4; ++i) totals[chunk * 4 + i] += values[i];
       }
     }
     if (band > 0) start_inputs(band);

@@ -113,14 +113,17 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   const int all_tiles = ceil_divide(depth, OperandA::kDepth), share = ceil_divide(all_tiles, Schedule::kClusterK);
   const int first_tile = Schedule::kClusterK > 1 ? rank * share : 0;
   const int tiles = least(share, all_tiles - first_tile);  // of depth, of this block
+  const ReceivedSums<Schedule> received{ring.results};
   if (thread == 0) {
     NAUTILUS_UNROLL
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
     // Each barrier takes time: there are no more than one tile of the result uses, where that is all.
+    if constexpr (Groups::kParts > 1) received.prepare(rank);
     ring.prepare(Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages);
   }
+  if constexpr (kCluster > 1) device::cluster_arrive();
   if constexpr (Groups::kSharing > 1) {  // others bring tiles to this block's barriers
-    device::cluster_barrier();
+    device::cluster_wait();
   } else {
     device::block_barrier();
   }
@@ -152,7 +155,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
     device::warp_barrier();
-    if constexpr (Schedule::kClusterK > 1) device::cluster_barrier();  // as in finish_parts
+    if constexpr (Schedule::kClusterK > 1) device::cluster_wait();  // as in finish_parts
   } else {
     if constexpr (Groups::kConsumerRegisters < Groups::kEntryRegisters) {
       device::release_registers<Groups::kConsumerRegisters>();
@@ -204,15 +207,15 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         finish(at, sums);
       }
     } else if constexpr (Groups::kParts > 1) {
-      // One tile a cluster: sums meet where the ring is.
+      // One tile a cluster.
       constexpr int kSlices = DepthParts<Schedule>::kSlices;
       const auto at = walk.place(block / kCluster);
       const int slice = kSlices > 1 ? consumer : 0;
       load_moments(at);
       place.advance(slice);
       multiply_tile<OperandA, OperandB, T, kSlices, true>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
-      finish_parts<Schedule>(arguments, sink_of(at.batch), reinterpret_cast<float *>(ring.stages), kSlices > 1 ? 0 : consumer, slice,
-                             first_tile / share, at.m + first_m + first_row, at.n + first_n, sums, moments, 1);
+      finish_parts(arguments, sink_of(at.batch), received, kSlices > 1 ? 0 : consumer, slice, Schedule::kClusterK > 1 ? rank : 0,
+                   at.m + first_m + first_row, at.n + first_n, sums, moments);
     } else if constexpr (kTerms == 3) {
       Rests<OperandA, OperandB> rests{ring.rests};
       for (int number = block / kCluster; number < walk.count; number += clusters) {
@@ -236,8 +239,10 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     }
     if constexpr (Schedule::kStoresBoxes) boxes.finish();
   }
-  // Other blocks may still arrive at this one's barriers.
-  if constexpr (kCluster > 1) device::cluster_barrier();
+  if constexpr (Groups::kSharing > 1) {  // others may still arrive at this block's barriers
+    device::cluster_arrive();
+    device::cluster_wait();
+  }
 }
 
 }  // namespace nautilus::kernels

@@ -84,7 +84,8 @@ def test_boxes_are_stored_where_the_result_has_them() -> None:
         ({"tile_n": 80, "blocks": 80}, None),
         ({"stages": 2}, "each of 2 consumers gives one back once it has its next"),
         ({"stages": 3}, None),
-        ({"stages": 2, "tile_n": 128, "blocks": 48}, "do not fit where the ring is"),
+        ({"stages": 10}, None),
+        ({"stages": 13}, "bytes of shared memory"),
     ],
 )
 def test_the_depth_is_shared_out(changes: dict[str, int], reason: str | None) -> None:
