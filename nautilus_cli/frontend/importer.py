@@ -38,8 +38,10 @@ from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import Sym
-from nautilus_cli.ops.builder import DEFAULT_FOLD_BYTES, ErrorPlace, GraphBuilder, Wanted
+from nautilus_cli.ops.builder import GraphBuilder, Wanted
+from nautilus_cli.ops.error_place import ErrorPlace
 from nautilus_cli.ops.evaluate import evaluate_operator
+from nautilus_cli.ops.fold_budget import DEFAULT_FOLD_BYTES
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import HostOnly, Movement
 from nautilus_cli.ops.stored_sizes import with_stored_sizes
@@ -171,7 +173,6 @@ class Importer:
         try:
             yield inner
         finally:
-            outer.spend_as(inner)
             self._builder = outer
         outer.keep(inner)
 

@@ -19,7 +19,7 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.ir.types import U32, UCS4, DType, Sym, TensorType
 from nautilus_cli.numerics.strings import DEFAULT_WIDTH
-from nautilus_cli.ops.builder import MAX_RANK, check_size
+from nautilus_cli.ops.tensor_limits import MAX_RANK, check_size
 
 
 @dataclass(frozen=True, slots=True)

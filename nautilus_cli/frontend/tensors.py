@@ -12,8 +12,8 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.types import DType, TensorType, unpacked
-from nautilus_cli.ops.builder import check_size
 from nautilus_cli.ops.element_types import dtype_from_onnx
+from nautilus_cli.ops.tensor_limits import check_size
 
 _FIELDS: dict[int, str] = {
     TensorProto.FLOAT: "float_data",

@@ -9,44 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.errors import InternalError, ModelError, NautilusError, nearest
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.errors import InternalError, ModelError, nearest
 from nautilus_cli.ir.constructors import count, read
-from nautilus_cli.ir.dims import is_symbolic, lower, same, upper
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.floats import is_float
-from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ir.undecided import UndecidedError
-from nautilus_cli.ops.contents import READERS, as_constant, bound_contents, contents, readable
+from nautilus_cli.ops.contents import READERS, as_constant, contents
 from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.element_limits import ElementLimits
-from nautilus_cli.ops.folding import MAX_FOLD_WORK, fold, work
+from nautilus_cli.ops.equal_sizes import EqualSize, equal_size
+from nautilus_cli.ops.error_place import ErrorPlace
+from nautilus_cli.ops.fold_budget import DEFAULT_FOLD_BYTES, FoldBudget
 from nautilus_cli.ops.given_numbers import GivenNumbers
-from nautilus_cli.ops.operands import Cut, OperandsError, RangeError, UnknownContentsError, allowed, depends_on_values, shortened
+from nautilus_cli.ops.inference import checked_types
+from nautilus_cli.ops.operands import RangeError, UnknownContentsError
 from nautilus_cli.ops.registry import operators
-from nautilus_cli.ops.spec import Inference, Operator
-
-MAX_TENSOR_BYTES = 1 << 38
-"""256 GiB: more than the memory of any supported device, so a tensor above it is a mistake or an attack."""
-
-
-MAX_RANK = 64
-"""Source: NumPy 2.0 release notes: the greatest number of dimensions of an array."""
-
-DEFAULT_FOLD_BYTES = 512 << 20
-"""Enough for every mask and table that exporters spell out in nodes; it bounds what a hostile model of a few bytes can cost."""
+from nautilus_cli.ops.spec import Operator
+from nautilus_cli.ops.tensor_limits import MAX_TENSOR_BYTES, check_size
 
 NO_SOURCES: Mapping[str, Value] = {}
 
 Wanted = str | bool | None
 """What is asked of a result: the ONNX tensor that it equals, None where it equals none, False where it is not wanted."""
 
-
-_LONGEST_MESSAGE = 500
 
 _MOST_QUESTIONS = 64
 """That one node's rules may ask of numbers that kernels give."""
@@ -86,14 +76,12 @@ class GraphBuilder:
         self.nodes: list[Node] = []
         self.origin = origin
         self.most_bytes = MAX_TENSOR_BYTES
-        self._fold_bytes = fold_bytes
-        self._fold_work = MAX_FOLD_WORK + 4 * fold_bytes
+        self._budget = FoldBudget(fold_bytes)
         self._known = operators() if known is None else known
         self._inputs: list[tuple[str, Value]] = []
         self._sources = sources
-        self._read: MutableMapping[
-            Value, np.ndarray
-        ] = {}  # contents, as `Value.contents` has them, of inputs and of what nodes compute of them
+        # Contents, as `Value.contents` has them, of inputs and of what nodes compute of them.
+        self._read: MutableMapping[Value, np.ndarray] = {}
         self._limits = ElementLimits(lambda name: self.source(name).type.dtype)
         self.requirements: list[Requirement] = []
         self.conditions: list[Value] = []
@@ -181,8 +169,9 @@ class GraphBuilder:
         operator = self.operator(op)
         attrs = self.attributes(operator, attrs, overrides)
         inputs = tuple(inputs)
-        inputs, seen, types = self._settled(operator, attrs, inputs, len(outputs))
-        constants = self._fold(operator, attrs, inputs, types)
+        inputs, seen, types = self._answered(operator, attrs, inputs, len(outputs))
+        with ErrorPlace(self.place(op)):
+            constants = self._budget.fold(operator, attrs, inputs, types)
         found = None
         if constants is None:
             self._require(self._limits.of(value for index, value in enumerate(inputs) if self._is_read(op, index, value)))
@@ -211,7 +200,7 @@ class GraphBuilder:
         seen = self._seen(value)
         return None if seen is None else seen.contents
 
-    def _settled(
+    def _answered(
         self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int
     ) -> tuple[tuple[Value | None, ...], tuple[Value | None, ...], tuple[TensorType, ...]]:
         """Return the operands, as they are and as rules see them, and the types of the results; what rules ask is made known."""
@@ -220,10 +209,12 @@ class GraphBuilder:
             try:
                 return inputs, seen, self.infer(operator, attrs, seen, outputs)
             except UndecidedError as error:
-                equal = self._with_equal_sizes(operator, attrs, inputs, outputs, error)
+                equal = equal_size(operator, attrs, inputs, seen, outputs, error)
                 if equal is None:
                     raise
-                inputs = equal
+                text = f"{self.place(operator.name)}: a size of an operand"
+                self.requirements.append(Requirement(value=equal.size, low=equal.low, high=equal.high, text=text))
+                inputs = tuple(v if v is None or v.constant is not None else self._viewed(v, equal) for v in inputs)
             except UnknownContentsError as error:
                 if self._given is None or not self._given.learn(inputs[error.index], error.inputs or (), operator.name):
                     raise
@@ -232,47 +223,9 @@ class GraphBuilder:
                     raise
         raise ModelError("asks too much of numbers that kernels give", where=self.place(operator.name))
 
-    def _with_equal_sizes(
-        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int, error: UndecidedError
-    ) -> tuple[Value | None, ...] | None:
-        """Return operands in which a size that values decide is the one that the operator asks it to equal; the run makes sure.
-
-        Where the operator refuses an equal one, and that is the least, the size is a greater one. None where the question is another one.
-        """
-        if error.relation != "equals":
-            return None
-        for size, wanted in ((error.left, error.right), (error.right, error.left)):
-            is_there = any(same(dim, size) for v in inputs if v is not None and v.constant is None for dim in v.type.static)
-            if not is_there or not depends_on_values(size) or depends_on_values(wanted):
-                continue
-            low, high, new = wanted, wanted, wanted
-            if self._is_refused(operator, attrs, inputs, outputs, (size, wanted)):
-                if is_symbolic(wanted) or lower(size) != wanted:
-                    return None
-                low, high, new = wanted + 1, upper(size), maximum(wanted + 1, size)
-            text = f"{self.place(operator.name)}: a size of an operand"
-            self.requirements.append(Requirement(value=size, low=low, high=high, text=text))
-            return tuple(v if v is None or v.constant is not None else self._with_size(v, size, new) for v in inputs)
-        return None
-
-    def _is_refused(
-        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int, sizes: tuple[int, int]
-    ) -> bool:
-        """Whether an operator refuses operands in which the first of two sizes is the second one."""
-        seen = tuple(map(self._seen, inputs))
-        types = tuple(None if v is None else _with_size(v.type, *sizes) for v in seen)
-        constants = tuple(readable(operator.name, i, v) for i, v in enumerate(seen))
-        try:
-            operator.infer(Inference(attrs, types, constants, outputs))
-        except UndecidedError:
-            return False
-        except Exception:  # rules run on operands that nobody has checked
-            return True
-        return False
-
-    def _with_size(self, value: Value, size: int, wanted: int) -> Value:
-        """Return VALUE with the dimensions that are SIZE as WANTED."""
-        type_ = _with_size(value.type, size, wanted)
+    def _viewed(self, value: Value, equal: EqualSize) -> Value:
+        """Return VALUE with a size that values decide as the one that it equals in a run."""
+        type_ = equal.of(value.type)
         return value if type_ == value.type else self.node("nautilus::View", [value], shape=type_.static)
 
     def let_numbers_decide(self, readable: frozenset[str]) -> None:
@@ -346,41 +299,19 @@ class GraphBuilder:
 
     def infer(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
         """Return the types of the results, checked for number and size."""
-        place = self.place(operator.name)
         try:
-            with ErrorPlace(place):
-                types = self._inferred(operator, attrs, inputs, outputs)
-        except ModelError as error:
-            if type(error) is not ModelError:
-                raise
-            raise OperandsError(error.message, where=error.where, hint=error.hint) from error
-        if len(types) < outputs:
-            raise ModelError(f"has {outputs} results; the specification allows {len(types)}", where=place)
-        with ErrorPlace(place):
-            _refuse_ranges(shortened(types[:outputs]), is_default=True)
-        return tuple(check_size(type_, place, self.most_bytes) for type_ in types[:outputs])
-
-    def _inferred(self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], outputs: int) -> tuple[TensorType, ...]:
-        """Apply the shape rule; raises RangeError where it takes fewer values of elements of inputs than there are."""
-        types = tuple(None if v is None else v.type for v in inputs)
-        constants = tuple(readable(operator.name, i, v) for i, v in enumerate(inputs))
-        inference = Inference(attrs, types, constants, outputs)
-        try:
-            found = operator.infer(inference)
+            return checked_types(
+                operator,
+                attrs,
+                inputs,
+                outputs,
+                place=self.place(operator.name),
+                most_bytes=self.most_bytes,
+                requirements=self.requirements,
+            )
         except UnknownContentsError as error:
             error.inputs = self._inputs_behind(inputs[error.index])
             raise
-        except UndecidedError:
-
-            def ask(cuts: Mapping[str, int]) -> None:
-                bound = tuple(None if t is None else TensorType(t.dtype, bind(t.static, cuts)) for t in types)
-                operator.infer(Inference(attrs, bound, tuple(bound_contents(c, cuts) for c in constants), outputs))
-
-            _refuse_ranges(allowed(ask))
-            raise
-        place = self.place(operator.name)
-        self.requirements += [replace(one, text=f"{place}: {one.text}") for one in inference.requirements]
-        return found
 
     def unread_inputs(self, value: Value) -> dict[str, Value]:
         """Return the inputs of which VALUE is computed, by name, as long as rules do not compute with the elements of all of them."""
@@ -410,26 +341,6 @@ class GraphBuilder:
                     waiting.append(operand)
         return tuple(found)
 
-    def _fold(
-        self, operator: Operator, attrs: object, inputs: tuple[Value | None, ...], types: tuple[TensorType, ...]
-    ) -> tuple[np.ndarray, ...] | None:
-        """Return the results where they are constants, as far as memory for them and time is left."""
-        size = sum(type_.bytes for type_ in types)
-        if is_symbolic(size) or size > self._fold_bytes:
-            return None
-        steps = 0
-        if all(v is None or v.constant is not None for v in inputs):
-            steps = work(operator, [v for v in inputs if v is not None], types)
-            if steps > self._fold_work:
-                return None
-        with ErrorPlace(self.place(operator.name)):
-            constants = fold(operator, attrs, inputs, types)
-        if constants is not None:
-            self._fold_work -= steps
-            operands = [v.constant for v in inputs if v is not None and v.constant is not None]
-            self._fold_bytes -= sum(c.nbytes for c in constants if not any(np.may_share_memory(c, a) for a in operands))
-        return constants
-
     def place(self, op: str) -> str:
         """Return where an error is: the ONNX node at hand."""
         op = quoted(op)[1:-1]
@@ -440,12 +351,12 @@ class GraphBuilder:
         return tuple(self._counts)
 
     def apart(self) -> GraphBuilder:
-        """Return a builder of a graph that a node is to hold, with what memory and time for folding is left here.
+        """Return a builder of a graph that a node is to hold, which folds with what is left here.
 
         What is known of values here is known there, and not the other way round: what an iteration computes is another number in the next.
         """
-        inner = GraphBuilder(known=self._known, origin=self.origin, fold_bytes=self._fold_bytes, sources={**self._sources, **self.inputs()})
-        inner._fold_work, inner.most_bytes, inner.bounds = self._fold_work, self.most_bytes, self.bounds
+        inner = GraphBuilder(known=self._known, origin=self.origin, sources={**self._sources, **self.inputs()})
+        inner._budget, inner.most_bytes, inner.bounds = self._budget, self.most_bytes, self.bounds
         inner._read, inner._names, inner._around = ChainMap({}, self._read), set(self._names), self
         inner._limits = self._limits
         if self._given is not None:
@@ -478,10 +389,6 @@ class GraphBuilder:
         """Whether VALUE is an input, or what a node of this graph computes."""
         return any(value is own for _, own in self._inputs) or any(value is own for node in self.nodes for own in node.outputs)
 
-    def spend_as(self, inner: GraphBuilder) -> None:
-        """Count what such a builder has folded."""
-        self._fold_bytes, self._fold_work = inner._fold_bytes, inner._fold_work
-
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""
         return Graph(
@@ -492,64 +399,3 @@ class GraphBuilder:
             requirements=tuple(self.requirements),
             limits=tuple(self.bounds.limits),
         )
-
-
-def _with_size(type_: TensorType, size: int, wanted: int) -> TensorType:
-    """Return a type with the dimensions that are SIZE as WANTED."""
-    return TensorType(type_.dtype, tuple(wanted if same(dim, size) else dim for dim in type_.static))
-
-
-def _refuse_ranges(cuts: Mapping[str, Cut], *, is_default: bool = False) -> None:
-    """Ask for the ranges of CUTS, if there are any."""
-    if cuts:
-        raise RangeError({name: (cut.low, cut.high) for name, cut in cuts.items()}, is_default=is_default)
-
-
-def infer_types(operator: Operator, attrs: object, inputs: Sequence[Value | None], outputs: int) -> tuple[TensorType, ...]:
-    """Apply an operator's shape rule to values."""
-    types = tuple(None if v is None else v.type for v in inputs)
-    constants = tuple(readable(operator.name, i, v) for i, v in enumerate(inputs))
-    return operator.infer(Inference(attrs, types, constants, outputs))
-
-
-def check_size(type_: TensorType, place: str, most_bytes: int = MAX_TENSOR_BYTES) -> TensorType:
-    """Return the type if a tensor of it can exist.
-
-    Raises:
-        ModelError: a dimension is negative, there are more than MAX_RANK, or the tensor is larger than MOST_BYTES.
-    """
-    if len(type_.shape) > MAX_RANK:
-        raise ModelError(f"a tensor has {len(type_.shape)} dimensions", where=place, hint=f"The limit is {MAX_RANK}.")
-    if any(lower(dim) < 0 for dim in type_.static):
-        raise ModelError(f"the result's type {type_} has a negative dimension", where=place)
-    if upper(type_.bytes) > most_bytes:
-        raise ModelError(
-            f"a tensor of type {type_} takes {upper(type_.bytes)} bytes",
-            where=place,
-            hint=f"The limit is {MAX_TENSOR_BYTES} bytes (256 GiB).",
-        )
-    return type_
-
-
-class ErrorPlace:
-    """Adds the node to what an operator's rules raise.
-
-    The rules run on operands and attributes that nobody has checked yet, so whatever they stumble over is the model's fault.
-    """
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if isinstance(error, NautilusError):
-            error.where = error.where or self._place
-            if len(error.message) > _LONGEST_MESSAGE:  # operators quote shapes and lists, which a model can make endless
-                error.message = f"{error.message[:_LONGEST_MESSAGE]}…"
-        elif isinstance(error, MemoryError):
-            raise ModelError("needs more memory than there is", where=self._place) from error
-        elif isinstance(error, Exception):
-            detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise ModelError(f"operands or attributes do not fit the operator ({detail})", where=self._place) from error

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.index_map import IndexMap, compose, identity
-from nautilus_cli.ops.builder import infer_types
 from nautilus_cli.ops.contents import readable
+from nautilus_cli.ops.inference import infer_types
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Movement, MovementContext, Piece
 

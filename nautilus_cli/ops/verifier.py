@@ -5,7 +5,7 @@ from __future__ import annotations
 from nautilus_cli.errors import InternalError, NautilusError
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.verifier import describe, verify_structure
-from nautilus_cli.ops.builder import infer_types
+from nautilus_cli.ops.inference import infer_types
 from nautilus_cli.ops.registry import operators
 
 

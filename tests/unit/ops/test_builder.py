@@ -10,10 +10,11 @@ import pytest
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import BOOL, F32, I64, TensorType
-from nautilus_cli.ops.builder import MAX_RANK, MAX_TENSOR_BYTES, GraphBuilder
+from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.checks import MOST_INTEGERS
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
+from nautilus_cli.ops.tensor_limits import MAX_RANK, MAX_TENSOR_BYTES
 from nautilus_cli.ops.verifier import verify_graph
 
 

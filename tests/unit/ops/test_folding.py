@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.errors import InternalError, ModelError
-from nautilus_cli.ops import builder
+from nautilus_cli.ops import fold_budget
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.folding import MAX_GROWTH_BYTES, MAX_REARRANGED_BYTES, MAX_WIDENED_BYTES
 from nautilus_cli.ops.registry import operators
@@ -93,7 +93,7 @@ def test_truth_that_disagrees_with_its_shape_rule_is_internal() -> None:
 
 def test_time_for_folding_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop of products of constants: what is beyond the time stays nodes."""
-    monkeypatch.setattr(builder, "MAX_FOLD_WORK", 10 * 32**4 - 4 * (1 << 17))
+    monkeypatch.setattr(fold_budget, "MAX_FOLD_WORK", 10 * 32**4 - 4 * (1 << 17))
     b = GraphBuilder(fold_bytes=1 << 17)
     x = b.constant(np.eye(32, dtype=np.float32))
     for _ in range(25):
