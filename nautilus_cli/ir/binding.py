@@ -25,11 +25,11 @@ def map_expressions(value: T, change: Callable[[int], int]) -> T:
         items = tuple(map_expressions(item, change) for item in value)
         changed = any(new is not old for new, old in zip(items, value, strict=True))
         return items if changed else value  # type: ignore[return-value]
-    if is_dataclass(value) and not isinstance(value, type):
-        old_fields = {field.name: getattr(value, field.name) for field in fields(value)}
+    if names := field_names(value):
+        old_fields = {name: getattr(value, name) for name in names}
         new_fields = {name: map_expressions(old, change) for name, old in old_fields.items()}
         changes = {name: new for name, new in new_fields.items() if new is not old_fields[name]}
-        return replace(value, **changes) if changes else value
+        return replace(value, **changes) if changes else value  # type: ignore[type-var]
     return value
 
 
@@ -40,6 +40,18 @@ def expressions(value: object) -> Iterator[int]:
     elif isinstance(value, tuple):
         for item in value:
             yield from expressions(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from expressions(getattr(value, field.name))
+    else:
+        for name in field_names(value):
+            yield from expressions(getattr(value, name))
+
+
+def field_names(value: object) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass; none of anything else."""
+    kind = type(value)
+    if kind not in _names:
+        _names[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return _names[kind]
+
+
+_names: dict[type, tuple[str, ...]] = {}
+"""Names of the fields by type: `dataclasses.fields` makes them anew each time."""

@@ -49,7 +49,8 @@ def reads_in(value: object) -> frozenset[Symbol]:
 
 def before_reads(value: int) -> int:
     """Return VALUE with 0 in place of the numbers that the host reads: what is known of it as long as it has read none."""
-    return bind(value, {symbol.name: 0 for symbol in reads_in(value)})
+    reads = reads_in(value)
+    return bind(value, {symbol.name: 0 for symbol in reads}) if reads else value
 
 
 def counts_of(node: Node) -> frozenset[Symbol]:

@@ -14,7 +14,7 @@ Bounds and quotients, which `Polynomial` needs, lie below it: they make expressi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -72,6 +72,13 @@ class Symbol:
     high: int
     divisor: int = 1
     source: Element | Count | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.name, self.low, self.high, self.divisor, self.source)))  # asked for again and again
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -147,7 +154,7 @@ class Named:
     value: int
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Named) and self.name == other.name and same(self.value, other.value)
+        return self is other or (isinstance(other, Named) and self.name == other.name and same(self.value, other.value))
 
     def __hash__(self) -> int:
         return hash((self.name, self.value))

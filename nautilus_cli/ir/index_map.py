@@ -12,12 +12,12 @@ not applied.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
-from nautilus_cli.ir.binding import bind, map_expressions
+from nautilus_cli.ir.binding import bind, field_names, map_expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import is_symbolic, same, upper
 from nautilus_cli.ir.functions import maximum, minimum
@@ -103,9 +103,9 @@ def divisors(value: object) -> Iterator[int]:
     elif isinstance(value, tuple):
         for item in value:
             yield from divisors(item)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from divisors(getattr(value, field.name))
+    else:
+        for name in field_names(value):
+            yield from divisors(getattr(value, name))
 
 
 def from_strides(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> IndexMap:

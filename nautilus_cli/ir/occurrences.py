@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nautilus_cli.ir.dims import (
     Atom,
@@ -17,6 +18,7 @@ from nautilus_cli.ir.dims import (
     Rounded,
     Symbol,
     Symbolic,
+    Terms,
 )
 from nautilus_cli.ir.terms import terms_of
 
@@ -34,10 +36,13 @@ def factors(value: int) -> frozenset[Atom]:
 
 def symbols(value: object) -> frozenset[Symbol]:
     """Return the named dimensions that VALUE depends on."""
-    if not isinstance(value, Symbolic):
-        return frozenset()
+    return _symbols(value.terms) if isinstance(value, Symbolic) else frozenset()
+
+
+@lru_cache(maxsize=1 << 14)
+def _symbols(terms: Terms) -> frozenset[Symbol]:
     found: set[Symbol] = set()
-    for atom in atoms(value):
+    for atom in dict.fromkeys(atom for monomial, _ in terms for atom, _ in monomial):
         match atom:
             case Symbol():
                 found.add(atom)

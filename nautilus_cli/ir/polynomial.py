@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
+from functools import lru_cache
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.bounds import bounds
@@ -22,15 +23,14 @@ class Polynomial(Symbolic):
     @staticmethod
     def of(terms: Mapping[Monomial, int]) -> int:
         """Return the sum of TERMS, as a plain int where it is one."""
-        kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
-        if not kept.keys() - {()}:
-            return kept.get((), 0)
-        made = object.__new__(Polynomial)
-        made.terms = tuple(sorted(kept.items(), key=lambda term: monomial_text(term[0])))
-        # Odd numbers: -1 and -2 have one hash, and expressions of which nobody knows whether they are equal must not meet in a table.
-        made._hash = hash(tuple((monomial, 2 * coefficient + 1) for monomial, coefficient in made.terms))
-        made.low, made.high = bounds(made.terms, Polynomial.of)
-        return made
+        kept = frozenset([term for term in terms.items() if term[1]])
+        if not kept:
+            return 0
+        if len(kept) == 1:
+            ((monomial, coefficient),) = kept
+            if not monomial:
+                return coefficient
+        return _made(kept)
 
     def __add__(self, other: int) -> int:
         found = terms_of(other)
@@ -50,7 +50,13 @@ class Polynomial(Symbolic):
         return self
 
     def __sub__(self, other: int) -> int:
-        return self + -plain(other)
+        found = terms_of(other)
+        if found is None:
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, coefficient in found:
+            total[monomial] = total.get(monomial, 0) - coefficient
+        return Polynomial.of(total)
 
     def __rsub__(self, other: int) -> int:
         return -self + other
@@ -161,3 +167,14 @@ class Polynomial(Symbolic):
         if lower(difference) >= margin:
             return False
         raise UndecidedError(self, relation, other)
+
+
+@lru_cache(maxsize=1 << 16)
+def _made(terms: frozenset[tuple[Monomial, int]]) -> Polynomial:
+    """Return the polynomial of some terms: mostly one that was made before, since the same is asked of few dimensions again and again."""
+    made = object.__new__(Polynomial)
+    made.terms = tuple(sorted(terms, key=lambda term: monomial_text(term[0])))
+    # Odd numbers: -1 and -2 have one hash, and expressions of which nobody knows whether they are equal must not meet in a table.
+    made._hash = hash(tuple((monomial, 2 * coefficient + 1) for monomial, coefficient in made.terms))
+    made.low, made.high = bounds(made.terms, Polynomial.of)
+    return made

@@ -14,6 +14,8 @@ def terms_of(value: object) -> Iterable[tuple[Monomial, int]] | None:
     """Return the terms of an integer, None of anything else."""
     if isinstance(value, Symbolic):
         return value.terms
+    if type(value) is int:
+        return (((), value),)
     return (((), operator.index(value)),) if isinstance(value, numbers.Integral) else None
 
 
@@ -24,6 +26,8 @@ def plain(value: int) -> int:
 
 def product(left: Monomial, right: Monomial) -> Monomial:
     """Return the product of two monomials."""
+    if not left or not right:
+        return left or right
     powers = dict(left)
     for atom, power in right:
         powers[atom] = 1 if isinstance(atom, Indicator) else powers.get(atom, 0) + power

@@ -327,8 +327,9 @@ def candidates(problem: MmaProduct, target: Target) -> Iterator[Schedule]:
                     stages=stages,
                     group_m=group_m,
                 )
+                schedule = with_vectors(problem, schedule)
                 for cluster_k in _clusters(problem, schedule, target):
-                    yield with_vectors(problem, replace(schedule, cluster_k=cluster_k))
+                    yield schedule if cluster_k == 1 else replace(schedule, cluster_k=cluster_k)
 
 
 def _clusters(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple[int, ...]:
