@@ -158,13 +158,20 @@ class Context:
     def __init__(self, binding: Binding, handle: int) -> None:
         self._binding = binding
         self.handle = handle
+        self._given: tuple[Any, list[Any]] = _shape_arrays(())
+        """Arrays of the last shapes: making them takes as long as the host's own work on new shapes."""
 
     def reshape(self, shapes: Sequence[Sequence[int]], values: Sequence[int] | None = None) -> None:
         """Set the shapes of the inputs for the runs to come; raises UsageError where the library was not compiled for them.
 
         VALUES are as `Model.outputs_for` takes them.
         """
-        self._binding.call("context_reshape_values", self.handle, _shapes(shapes), None if values is None else _addresses(values))
+        pointers, numbers = self._given
+        if [len(array) for array in numbers] != [max(len(shape), 1) for shape in shapes]:
+            pointers, numbers = self._given = _shape_arrays(shapes)
+        for array, shape in zip(numbers, shapes, strict=True):
+            array[: len(shape)] = shape
+        self._binding.call("context_reshape_values", self.handle, pointers, None if values is None else _addresses(values))
 
     def run(self, inputs: Sequence[int], outputs: Sequence[int], stream: int) -> None:
         """Enqueue a run with device addresses."""
@@ -201,10 +208,14 @@ def _addresses(pointers: Sequence[int]) -> object:
     return (c_void_p * max(len(pointers), 1))(*pointers)
 
 
-def _shapes(shapes: Sequence[Sequence[int]]) -> Any:
-    """Return arrays of numbers, one a tensor, for C to read or to write."""
+def _shape_arrays(shapes: Sequence[Sequence[int]]) -> tuple[Any, list[Any]]:
+    """Return arrays of numbers, one a tensor, for C to read or to write: pointers to them, and they themselves."""
     numbers = [(c_int64 * max(len(shape), 1))(*shape) for shape in shapes]
-    return (POINTER(c_int64) * max(len(numbers), 1))(*(cast(n, POINTER(c_int64)) for n in numbers))
+    return (POINTER(c_int64) * max(len(numbers), 1))(*(cast(n, POINTER(c_int64)) for n in numbers)), numbers
+
+
+def _shapes(shapes: Sequence[Sequence[int]]) -> Any:
+    return _shape_arrays(shapes)[0]
 
 
 class Model:

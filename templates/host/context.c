@@ -44,24 +44,23 @@ static size_t block_words(const nautilus_context *context, size_t launch) {
 
 static nautilus_status allocate_tables(nautilus_context *context) {
   const nautilus_model *model = context->model;
-  size_t words = BLOCK_ALIGNMENT;
+  size_t words = 0;
   void *arguments = NULL;
-  for (size_t i = 0; i < model->launch_count; i++)
-    words += block_words(context, i);
+  context->argument_first = calloc(model->launch_count + 1, sizeof *context->argument_first);
+  for (size_t i = 0; context->argument_first != NULL && i < model->launch_count; i++)
+    context->argument_first[i + 1] = words += block_words(context, i);
+  words += BLOCK_ALIGNMENT;
   if (posix_memalign(&arguments, BLOCK_ALIGNMENT * sizeof *context->arguments, words * sizeof *context->arguments) != 0)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   memset(arguments, 0, words * sizeof *context->arguments);
   context->arguments = arguments;
-  context->argument_words = words;
-  context->argument_first = calloc(model->launch_count + 1, sizeof *context->argument_first);
   context->bound = calloc(model->port_count + 1, sizeof *context->bound);
   context->given = calloc(model->port_count + 1, sizeof *context->given);
   context->staging = calloc(model->port_count + 1, sizeof *context->staging);
-  context->stale = calloc(model->launch_count + 1, sizeof *context->stale);
   context->is_stale = calloc(model->launch_count + 1, sizeof *context->is_stale);
   context->slots = calloc((size_t)model->place.variant->slot_count + 1, sizeof *context->slots);
   if (context->argument_first == NULL || context->bound == NULL || context->given == NULL ||
-      context->staging == NULL || context->stale == NULL || context->is_stale == NULL || context->slots == NULL)
+      context->staging == NULL || context->is_stale == NULL || context->slots == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   return NAUTILUS_OK;
 }
@@ -197,20 +196,20 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   return NAUTILUS_OK;
 }
 
-/* Writes the blocks of all launches for the sizes and addresses as they are. */
-static nautilus_status fill_arguments(nautilus_context *context) {
-  const nautilus_model *model = context->model;
-  size_t next = 0;
-  context->generation++;
-  for (size_t i = 0; i < model->launch_count; i++) {
-    context->argument_first[i] = next;
-    next += block_words(context, i);
-    context_move(context, i);
-    if (!model->moves[i] && context->shapes.is_set)
-      TRY(context_encode(context, i));
-  }
-  context->argument_first[model->launch_count] = next;
+nautilus_status context_settle(nautilus_context *context, size_t launch) {
+  if (context->is_stale[launch])
+    TRY(context_encode(context, launch));
+  context->is_stale[launch] = 0;
   return NAUTILUS_OK;
+}
+
+/* Writes the words of all launches for the sizes and addresses as they are. */
+static void fill_arguments(nautilus_context *context) {
+  context->generation++;
+  for (size_t i = 0; i < context->model->launch_count; i++) {
+    context_move(context, i);
+    context->is_stale[i] = 1;
+  }
 }
 
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t index, void **pointer) {
@@ -266,16 +265,19 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     context->staging_bytes = staging_bytes(context, &context->shapes);
     TRY(allocate_staging(context, context->staging_bytes, &context->staging_block));
     place_staging(context);
+    context->is_fed = 1;
   }
   if (program_exists(context->model))
     TRY(program_allocate(context));
   bind_staging(context);
-  TRY(fill_arguments(context));
+  fill_arguments(context);
   int is_open = shapes_are_open(context->model), has_steps = program_exists(context->model);
   if (has_steps)
     TRY(program_create(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !has_steps)
     TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay, 0, context->model->launch_count));
+  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && is_open)
+    TRY(chain_create(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open || has_steps)
     TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
   TRY_DRIVER(driver, cuStreamSynchronize(context->stream), "preparing a context");
@@ -290,6 +292,7 @@ static void dispose(nautilus_context *context) {
       api->cuStreamSynchronize(context->stream);
     replay_dispose(context, &context->replay);
     buckets_dispose(context);
+    chain_dispose(context);
     if (context->done != NULL)
       api->cuEventDestroy(context->done);
     if (context->staging_block != 0)
@@ -317,7 +320,6 @@ static void dispose(nautilus_context *context) {
   free(context->bound);
   free(context->given);
   free(context->staging);
-  free(context->stale);
   free(context->is_stale);
   free(context->slots);
   free(context);
@@ -406,11 +408,12 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
   context->next = old;
   if (context->staging_block != 0)
     place_staging(context);
+  context->is_fed = 0;
   bind_staging(context);
-  nautilus_status status = fill_arguments(context);
+  fill_arguments(context);
   if (context->buckets != NULL)
     buckets_select(context);
-  return status;
+  return NAUTILUS_OK;
 }
 
 /* Lets addresses that iterations move point to the same bytes of another workspace: loops around a read go on there. */
@@ -451,8 +454,8 @@ nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t v
   if (status == NAUTILUS_OK && context->shapes.arena_bytes > context->workspace_bytes)
     status = move_workspace(context, used < context->workspace_bytes ? used : context->workspace_bytes, stream);
   if (status == NAUTILUS_OK)
-    status = fill_arguments(context);
-  if (status != NAUTILUS_OK)
+    fill_arguments(context);
+  else
     context->shapes.symbols[symbol] = -1; /* the next run is to take it anew, even if it is the same */
   return status;
 }

@@ -2,7 +2,8 @@
 #ifndef NAUTILUS_HOST_CONTEXT_H
 #define NAUTILUS_HOST_CONTEXT_H
 
-#include "replay.h"
+#include "buckets.h"
+#include "chain.h"
 
 struct nautilus_context {
   nautilus_model *model;
@@ -20,18 +21,17 @@ struct nautilus_context {
   cu_pointer staging_block; /* device buffers of host runs; 0 where the context is device-only */
   size_t staging_bytes;
   cu_pointer *staging;      /* one address a port */
+  int is_fed;               /* what lies there are inputs, or zeros; else whatever a run of other shapes left */
   volatile uint32_t *flag;  /* host-mapped: a kernel that meets an index out of range stores 1 */
   cu_pointer flag_device;
 
   unsigned long long *arguments; /* the argument blocks of all launches, one after another, each aligned to 64 bytes */
   size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words; then where the last one ends */
-  size_t argument_words;         /* of all */
   uint64_t generation;           /* how often the blocks were filled for other sizes */
   cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
   cu_pointer *given;             /* addresses that the caller passed to the call under way */
-  uint32_t *stale;               /* launches whose graph nodes differ from their blocks */
-  size_t stale_count;
-  uint8_t *is_stale;
+  uint8_t *is_stale;             /* one a launch: whether its tensor maps, or the node of a graph for all runs, are of other words */
+  int has_stale;
 
   int64_t *counts;      /* numbers that kernels gave, as they were read last: the first words of the workspace */
   size_t count_words;   /* how many of them are read */
@@ -42,6 +42,7 @@ struct nautilus_context {
   struct replay replay;   /* where all shapes are fixed */
   struct bucket *buckets; /* where some are open: BUCKETS of them; one where the plan has steps and none is open */
   struct bucket *bucket;  /* that of the shapes to run */
+  struct chain chain;     /* where some are open: what runs shapes that did not run before */
   uint64_t clock;
 
   cu_pointer *slots;        /* where the plan has steps: addresses that move while it runs */
@@ -71,13 +72,16 @@ unsigned long long *context_move(nautilus_context *context, size_t launch);
 /* Encodes the tensor maps of a launch for the addresses that its words hold. */
 nautilus_status context_encode(const nautilus_context *context, size_t launch);
 
+/* The same, where the words are others than they were encoded for: this is put off until a launch needs it. */
+nautilus_status context_settle(nautilus_context *context, size_t launch);
+
 /* Writes the addresses of all ports into the blocks and remembers which launches that changed. */
 void context_bind(nautilus_context *context, const cu_pointer *ports);
 
 /* Brings the graph up to the blocks and launches it, or launches one by one. */
 nautilus_status context_launch(nautilus_context *context, cu_stream stream);
 
-/* Launches COUNT kernels from FIRST on, one by one. */
+/* Launches COUNT kernels from FIRST on, one by one, with the addresses that move as they are now. */
 nautilus_status context_launch_each(nautilus_context *context, cu_stream stream, size_t first, size_t count);
 
 /* Takes the shapes of the inputs, and what the host reads of them, for the runs to come. Within model_enter. */

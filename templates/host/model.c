@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "kinds.h"
 #include "structs.h"
 #include "weights.h"
 
@@ -89,7 +90,7 @@ static ptrdiff_t port_of(const nautilus_model *model, const struct payload_word 
   return word->kind == WORD_OUTPUT ? (ptrdiff_t)(model->payload.header->input_count + word->index) : -1;
 }
 
-/* Which launch each row of the variant belongs to. */
+/* Which launch each row of the variant belongs to, and when it is launched. */
 static nautilus_status list_owners(nautilus_model *model) {
   model->row_count = model->launch_count;
   for (size_t i = 0; i < model->launch_count; i++) {
@@ -98,13 +99,16 @@ static nautilus_status list_owners(nautilus_model *model) {
       model->row_count = end;
   }
   model->owner = calloc(model->row_count + 1, sizeof *model->owner);
-  if (model->owner == NULL)
+  model->conditions = calloc(model->row_count + 1, sizeof *model->conditions);
+  if (model->owner == NULL || model->conditions == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
   for (uint32_t i = 0; i < model->launch_count; i++) {
     model->owner[i] = i;
     for (uint32_t j = 0; j < model->launches[i].alternative_count; j++)
       model->owner[model->launches[i].alternative_first + j] = i;
   }
+  for (size_t i = 0; i < model->row_count; i++)
+    model->conditions[i] = model->launches[i].condition;
   return NAUTILUS_OK;
 }
 
@@ -166,6 +170,17 @@ static nautilus_status list_uses(nautilus_model *model) {
   return NAUTILUS_OK;
 }
 
+/* Finds the launches that may begin before the one ahead of them has ended, whatever is launched in their place. */
+static nautilus_status list_waits(nautilus_model *model) {
+  model->waits = calloc(model->launch_count + 1, sizeof *model->waits);
+  if (model->waits == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
+  memset(model->waits, 1, model->launch_count);
+  for (size_t i = 0; i < model->row_count; i++)
+    model->waits[model->owner[i]] &= (model->launches[i].flags & LAUNCH_DEPENDENT) != 0;
+  return NAUTILUS_OK;
+}
+
 /* Finds the launches whose arguments move. */
 static nautilus_status list_moves(nautilus_model *model) {
   model->moves = calloc(model->launch_count + 1, sizeof *model->moves);
@@ -203,6 +218,8 @@ static nautilus_status build(nautilus_model *model, const nautilus_model_options
   TRY(list_owners(model));
   TRY(list_patches(model));
   TRY(list_uses(model));
+  TRY(kinds_list(model));
+  TRY(list_waits(model));
   TRY(list_moves(model));
   TRY_DRIVER(&model->place.driver, cuDevicePrimaryCtxRetain(&model->primary, model->place.device), "opening the device's context");
   TRY(model_enter(model));
@@ -231,9 +248,12 @@ static void dispose(nautilus_model *model) {
   free(model->use_first);
   free(model->uses);
   free(model->owner);
+  free(model->conditions);
   free(model->word_patches);
   free(model->grid_patches);
   free(model->patches);
+  free(model->kinds);
+  free(model->waits);
   free(model->moves);
   free(model);
 }

@@ -22,6 +22,7 @@ struct nautilus_model {
   size_t launch_count;
   size_t row_count;       /* of both */
   uint32_t *owner;        /* one a row: the launch that it is, or in whose place it is launched */
+  uint32_t *conditions;   /* one a row, of those of alternatives: side by side, since each run of new shapes reads many */
   uint32_t *word_patches; /* one a word of the rows: 1 + the patch that gives it; 0 where none does */
   uint32_t *grid_patches; /* three a row, likewise */
   uint32_t *patches;      /* all others of those that give a number: a run of new shapes needs these, and those of what it launches */
@@ -29,6 +30,8 @@ struct nautilus_model {
   size_t port_count;
   size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
   struct port_use *uses;
+  uint32_t *kinds;        /* one a launch: the first launch that may launch the kernels that it may, and only these */
+  uint8_t *waits;         /* one a launch: whether each of its alternatives waits by itself for the launch before it */
   uint8_t *moves;         /* one a launch: whether an argument of it is an address that moves during a run */
   char digests[4][65]; /* model, manifest, plan, weights in hexadecimal */
   int context_count;   /* atomic */

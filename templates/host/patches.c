@@ -11,11 +11,10 @@ enum { MOST_BLOCKS_YZ = 65535, MOST_BLOCKS_X = INT_MAX };
 /* Chooses what is launched: the first alternative whose condition holds, else the launch itself. */
 static void choose(const nautilus_model *model, struct shapes *shapes) {
   for (uint32_t i = 0; i < model->launch_count; i++) {
-    const struct payload_launch *launch = &model->launches[i];
-    shapes->rows[i] = i;
-    for (uint32_t j = launch->alternative_count; j > 0; j--)
-      if (shapes->sizes[model->launches[launch->alternative_first + j - 1].condition] <= 0)
-        shapes->rows[i] = launch->alternative_first + j - 1;
+    uint32_t row = model->launches[i].alternative_first, end = row + model->launches[i].alternative_count;
+    while (row < end && shapes->sizes[model->conditions[row]] > 0)
+      row++;
+    shapes->rows[i] = row < end ? row : i;
   }
 }
 

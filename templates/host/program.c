@@ -99,7 +99,7 @@ static nautilus_status copy(nautilus_context *context, cu_stream stream, cu_poin
   return NAUTILUS_OK;
 }
 
-/* Launches kernels: as a graph, or one by one, with the addresses that move as they are now. TURN says to which of two places the iteration
+/* Launches kernels: by a graph of these shapes, or as shapes run that did not run before. TURN says to which of two places the iteration
  * around them writes. */
 static nautilus_status launch(const struct walk *walk, const struct payload_step *step, int turn) {
   nautilus_context *context = walk->context;
@@ -109,12 +109,7 @@ static nautilus_status launch(const struct walk *walk, const struct payload_step
       return replay_run(context, segment, step->first, step->count, walk->stream);
     segment->skipped++;
   }
-  for (size_t i = step->first; i < step->first + step->count; i++)
-    if (context->model->moves[i]) {
-      context_move(context, i);
-      TRY(context_encode(context, i));
-    }
-  return context_launch_each(context, walk->stream, step->first, step->count);
+  return chain_run(context, step->first, step->count, walk->stream);
 }
 
 /* Lets numbers that are read behind a step be as before a run: what the last iteration had of them, beside another number of this one,

@@ -9,6 +9,11 @@ static size_t block_words(const nautilus_context *context, size_t first, size_t 
   return context->argument_first[first + count] - context->argument_first[first];
 }
 
+/* Whether a launch may begin before the one ahead of it has ended, since it waits for that by itself. */
+static int starts_early(const nautilus_context *context, const struct replay *replay, size_t launch) {
+  return replay->fits_all ? context->model->waits[launch] : (context_row(context, launch)->flags & LAUNCH_DEPENDENT) != 0;
+}
+
 static nautilus_status add_nodes(nautilus_context *context, struct replay *replay) {
   static const cu_graph_edge programmatic = {CU_GRAPH_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_PROGRAMMATIC, {0}};
   const nautilus_model *model = context->model;
@@ -22,7 +27,7 @@ static nautilus_status add_nodes(nautilus_context *context, struct replay *repla
     const char *what = model->payload.strings + kernel->symbol;
     cu_graph_node *node = &replay->nodes[i];
     const cu_graph_node *before = i > 0 ? node - 1 : NULL;
-    int is_dependent = before != NULL && (row->flags & LAUNCH_DEPENDENT) != 0;
+    int is_dependent = before != NULL && starts_early(context, replay, launch);
     TRY_DRIVER(driver, cuGraphAddKernelNode(node, replay->graph, is_dependent ? NULL : before, before && !is_dependent, &parameters), what);
     if (is_dependent)
       TRY_DRIVER(driver, cuGraphAddDependencies(replay->graph, before, node, &programmatic, 1), what);
@@ -30,7 +35,7 @@ static nautilus_status add_nodes(nautilus_context *context, struct replay *repla
   return NAUTILUS_OK;
 }
 
-nautilus_status replay_build(nautilus_context *context, struct replay *replay, size_t first, size_t count) {
+static nautilus_status build(nautilus_context *context, struct replay *replay, size_t first, size_t count) {
   const struct driver *driver = &context->model->place.driver;
   replay->first = first;
   replay->count = count;
@@ -43,6 +48,12 @@ nautilus_status replay_build(nautilus_context *context, struct replay *replay, s
   return NAUTILUS_OK;
 }
 
+nautilus_status replay_build(nautilus_context *context, struct replay *replay, size_t first, size_t count) {
+  for (size_t i = first; i < first + count; i++)
+    TRY(context_settle(context, i));
+  return build(context, replay, first, count);
+}
+
 nautilus_status replay_prepare(nautilus_context *context, struct replay *replay, size_t first, size_t count) {
   size_t words = block_words(context, first, count);
   replay->sent = malloc((words + 1) * sizeof *replay->sent);
@@ -50,7 +61,7 @@ nautilus_status replay_prepare(nautilus_context *context, struct replay *replay,
   replay->grids = malloc((count + 1) * sizeof *replay->grids);
   if (replay->sent == NULL || replay->rows == NULL || replay->grids == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a graph");
-  TRY(replay_build(context, replay, first, count));
+  TRY(build(context, replay, first, count));
   memcpy(replay->sent, context->arguments + context->argument_first[first], words * sizeof *replay->sent);
   memcpy(replay->rows, context->shapes.rows + first, count * sizeof *replay->rows);
   memcpy(replay->grids, context->shapes.grids + first, count * sizeof *replay->grids);
@@ -73,13 +84,13 @@ void replay_dispose(nautilus_context *context, struct replay *replay) {
 /* Whether the nodes of a graph can be given what is to be launched: edges between them stay as they are. */
 static int has_other_edges(const nautilus_context *context, const struct replay *replay) {
   const nautilus_model *model = context->model;
-  for (size_t i = 1; i < replay->count; i++)
+  for (size_t i = 1; i < replay->count && !replay->fits_all; i++)
     if ((model->launches[replay->rows[i]].flags ^ context_row(context, replay->first + i)->flags) & LAUNCH_DEPENDENT)
       return 1;
   return 0;
 }
 
-/* Says whether a node holds what its launch is to be. Where addresses of it move, its tensor maps are made anew, if they may be others. */
+/* Says whether a node holds what its launch is to be. Where addresses of it move, its tensor maps are encoded anew, if they may be others. */
 static nautilus_status compare(nautilus_context *context, const struct replay *replay, size_t node, int *is_held) {
   size_t launch = replay->first + node, first = context->argument_first[launch];
   const unsigned long long *sent = replay->sent + (first - context->argument_first[replay->first]);
@@ -92,6 +103,8 @@ static nautilus_status compare(nautilus_context *context, const struct replay *r
     if (*is_held)
       return NAUTILUS_OK;
     TRY(context_encode(context, launch));
+  } else {
+    TRY(context_settle(context, launch));
   }
   size_t bytes = block_words(context, launch, 1) * sizeof *sent;
   *is_held = replay->rows[node] == context->shapes.rows[launch] && memcmp(sent, context->arguments + first, bytes) == 0 &&
@@ -99,8 +112,13 @@ static nautilus_status compare(nautilus_context *context, const struct replay *r
   return NAUTILUS_OK;
 }
 
-/* Gives the nodes the arguments, kernels and grids that are others than they hold. */
-static nautilus_status update(nautilus_context *context, struct replay *replay) {
+void replay_move(struct replay *replay, size_t first) {
+  if (replay->first != first)
+    replay->generation = 0;
+  replay->first = first;
+}
+
+nautilus_status replay_update(nautilus_context *context, struct replay *replay) {
   for (size_t i = 0; i < replay->count; i++) {
     size_t launch = replay->first + i, first = context->argument_first[launch];
     int is_held;
@@ -123,12 +141,12 @@ static nautilus_status update(nautilus_context *context, struct replay *replay) 
 
 nautilus_status replay_run(nautilus_context *context, struct replay *replay, size_t first, size_t count, cu_stream stream) {
   /* A driver that gives no node another kernel makes the graph anew. */
-  if (replay->exec != NULL && (has_other_edges(context, replay) || update(context, replay) != NAUTILUS_OK))
+  if (replay->exec != NULL && (has_other_edges(context, replay) || replay_update(context, replay) != NAUTILUS_OK))
     replay_dispose(context, replay);
   if (replay->exec == NULL) {
     nautilus_status status = replay_prepare(context, replay, first, count);
     if (status == NAUTILUS_OK)
-      status = update(context, replay);
+      status = replay_update(context, replay);
     if (status != NAUTILUS_OK) {
       replay_dispose(context, replay);
       return status;
@@ -136,66 +154,4 @@ nautilus_status replay_run(nautilus_context *context, struct replay *replay, siz
   }
   TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(replay->exec, stream), "running the model");
   return NAUTILUS_OK;
-}
-
-static size_t bucket_count(const nautilus_context *context) { return shapes_are_open(context->model) ? BUCKETS : 1; }
-
-/* Graphs that a bucket has of its steps: two of each, since what an iteration writes the next one reads. */
-static size_t segment_count(const nautilus_context *context) { return 2 * (size_t)context->model->place.variant->step_count; }
-
-nautilus_status buckets_create(nautilus_context *context) {
-  const nautilus_model *model = context->model;
-  context->buckets = calloc(BUCKETS, sizeof *context->buckets);
-  for (size_t i = 0; context->buckets != NULL && i < bucket_count(context); i++) {
-    struct bucket *bucket = &context->buckets[i];
-    bucket->sizes = calloc(model->payload.size_count + 1, sizeof *bucket->sizes);
-    bucket->segments = calloc(segment_count(context) + 1, sizeof *bucket->segments);
-    if (bucket->sizes == NULL || bucket->segments == NULL)
-      return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
-  }
-  if (context->buckets == NULL)
-    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
-  buckets_select(context);
-  return NAUTILUS_OK;
-}
-
-void buckets_dispose(nautilus_context *context) {
-  for (size_t i = 0; context->buckets != NULL && i < BUCKETS; i++) {
-    struct bucket *bucket = &context->buckets[i];
-    replay_dispose(context, &bucket->replay);
-    for (size_t j = 0; bucket->segments != NULL && j < segment_count(context); j++)
-      replay_dispose(context, &bucket->segments[j]);
-    free(bucket->segments);
-    free(bucket->sizes);
-  }
-  free(context->buckets);
-  context->buckets = NULL;
-}
-
-void buckets_select(nautilus_context *context) {
-  size_t bytes = context->model->payload.size_count * sizeof *context->shapes.sizes;
-  struct bucket *chosen = &context->buckets[0];
-  for (size_t i = 0; i < bucket_count(context); i++) {
-    struct bucket *bucket = &context->buckets[i];
-    if (bucket->used != 0 && memcmp(bucket->sizes, context->shapes.sizes, bytes) == 0) {
-      chosen = bucket;
-      break;
-    }
-    if (bucket->used < chosen->used)
-      chosen = bucket;
-  }
-  if (chosen->used == 0 || memcmp(chosen->sizes, context->shapes.sizes, bytes) != 0) {
-    memcpy(chosen->sizes, context->shapes.sizes, bytes);
-    chosen->runs = 0;
-    for (size_t i = 0; i < segment_count(context); i++)
-      chosen->segments[i].skipped = 0;
-  }
-  chosen->used = ++context->clock;
-  context->bucket = chosen;
-}
-
-int buckets_recur(nautilus_context *context) {
-  int recur = context->bucket->runs > 0;
-  context->bucket->runs = 1;
-  return recur;
 }

@@ -20,35 +20,25 @@ void context_bind(nautilus_context *context, const cu_pointer *ports) {
       if (context->shapes.rows[launch] != use->row)
         continue;
       context_words(context, launch)[use->word] = ports[port] + offset;
-      if (!context->is_stale[launch]) {
-        context->is_stale[launch] = 1;
-        context->stale[context->stale_count++] = launch;
-      }
+      context->is_stale[launch] = 1;
+      context->has_stale = 1;
     }
   }
 }
 
-/* A node stays on the list until the driver took it, so a failed update is made good by the next run. */
+/* A node stays stale until the driver took it, so a failed update is made good by the next run. */
 static nautilus_status update_graph(nautilus_context *context) {
-  while (context->stale_count > 0) {
-    uint32_t launch = context->stale[context->stale_count - 1];
+  for (size_t i = 0; context->has_stale && i < context->model->launch_count; i++) {
     void *pointer;
-    TRY(context_encode(context, launch));
-    cu_kernel_node_params parameters = context_parameters(context, launch, &pointer);
-    TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->replay.exec, context->replay.nodes[launch], &parameters),
+    if (!context->is_stale[i])
+      continue;
+    TRY(context_encode(context, i));
+    cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
+    TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->replay.exec, context->replay.nodes[i], &parameters),
                "giving the graph new pointers");
-    context->is_stale[launch] = 0;
-    context->stale_count--;
+    context->is_stale[i] = 0;
   }
-  return NAUTILUS_OK;
-}
-
-static nautilus_status encode_stale(nautilus_context *context) {
-  for (; context->stale_count > 0; context->stale_count--) {
-    uint32_t stale = context->stale[context->stale_count - 1];
-    TRY(context_encode(context, stale));
-    context->is_stale[stale] = 0;
-  }
+  context->has_stale = 0;
   return NAUTILUS_OK;
 }
 
@@ -57,6 +47,12 @@ nautilus_status context_launch_each(nautilus_context *context, cu_stream stream,
   const struct driver *driver = &model->place.driver;
   for (size_t i = first; i < first + count; i++) {
     const struct payload_launch *launch = context_row(context, i);
+    if (model->moves[i]) {
+      context_move(context, i);
+      TRY(context_encode(context, i));
+    } else {
+      TRY(context_settle(context, i));
+    }
     void *pointer = context->arguments + context->argument_first[i];
     TRY_DRIVER(driver,
                cuLaunchKernel(model->functions[launch->kernel], context->shapes.grids[i][0], context->shapes.grids[i][1],
@@ -72,7 +68,6 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
   const struct driver *driver = &context->model->place.driver;
   if (context->has_run && context->last_stream != stream)
     TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
-  TRY(encode_stale(context));
   int recur = context->buckets != NULL && buckets_recur(context);
   if (program_exists(context->model)) {
     nautilus_status status = program_run(context, stream, recur);
@@ -83,7 +78,7 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
     return status;
   }
   size_t count = context->model->launch_count;
-  TRY(recur ? replay_run(context, &context->bucket->replay, 0, count, stream) : context_launch_each(context, stream, 0, count));
+  TRY(recur ? replay_run(context, &context->bucket->replay, 0, count, stream) : chain_run(context, 0, count, stream));
   TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
   context->last_stream = stream;
   context->has_run = 1;
@@ -212,6 +207,7 @@ static nautilus_status run_staged(nautilus_context *context) {
     if (bytes[i] > 0)
       TRY_DRIVER(driver, cuMemcpyHtoDAsync(context->staging[i], (const void *)(uintptr_t)context->given[i], bytes[i], context->stream),
                  "copying an input to the device");
+  context->is_fed = 1;
   TRY(context_launch(context, context->stream));
   for (size_t i = input_count; i < context->model->port_count; i++)
     if (bytes[i] > 0 && !counts_give(context->model, i))

@@ -4,8 +4,19 @@
 #include "context.h"
 #include "error.h"
 
+/* Clears inputs that nobody gave since the shapes changed: zero is a valid index everywhere. */
+static nautilus_status feed(nautilus_context *context) {
+  for (size_t i = 0; i < context->model->payload.header->input_count && !context->is_fed; i++)
+    if (context->shapes.port_bytes[i] > 0)
+      TRY_DRIVER(&context->model->place.driver,
+                 cuMemsetD8Async(context->staging[i], 0, context->shapes.port_bytes[i], context->stream), "clearing an input");
+  context->is_fed = 1;
+  return NAUTILUS_OK;
+}
+
 static nautilus_status measure(nautilus_context *context, cu_event *events, size_t samples, size_t runs, size_t warmup, float *microseconds) {
   const struct driver *driver = &context->model->place.driver;
+  TRY(feed(context));
   context_bind(context, context->staging);
   for (size_t i = 0; i < warmup; i++)
     TRY(context_launch(context, context->stream));

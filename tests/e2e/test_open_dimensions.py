@@ -173,3 +173,27 @@ def test_a_value_that_the_model_declares_is_checked_when_it_runs(tmp_path: Path)
             with pytest.raises(UsageError, match="an input holds a value that it must not hold"):
                 ramp(n=np.array(wrong, np.int32), x=x)
         np.testing.assert_array_equal(ramp(n=np.array(9, np.int32), x=x)["y"], expected)
+
+
+def test_times_of_sizes_that_nothing_was_fed_of(tmp_path: Path) -> None:
+    """Where indices lie then, numbers of a larger size did."""
+    port = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "ids"], ["rows"]), helper.make_node("Add", ["rows", "x"], ["y"])],
+        "looked up",
+        [port("x", TensorProto.FLOAT, ["n", 16]), port("ids", TensorProto.INT64, ["n"])],
+        [port("y", TensorProto.FLOAT, ["n", 16])],
+        [numpy_helper.from_array(np.ones((4, 16), np.float32), "table")],
+    )
+    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims={"n": DimRange(1, 40)}, verify=False))
+    with nautilus_cli.load(output) as library:
+        context = library.model.create_context()
+        x, ids, y = np.full((40, 16), 7, np.float32), np.zeros(40, np.int64), np.empty((40, 16), np.float32)
+        context.reshape([x.shape, ids.shape])
+        context.run_host([x.ctypes.data, ids.ctypes.data], [y.ctypes.data])
+        assert np.all(y == 8)
+        context.reshape([(1, 16), (1,)])
+        assert context.time_us(samples=1, runs=1, warmup=0)[0] >= 0
+        context.destroy()

@@ -140,6 +140,31 @@ def half_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[st
     return {"x": (random.standard_normal((sizes["batch"], sizes["rows"], 256)) / 4).astype(np.float16)}
 
 
+def layers() -> ModelProto:
+    """Twelve layers that are alike, y = y + relu(y w) w', so that first runs give the graph of a layer the arguments of the next ones."""
+    random = np.random.default_rng(5)
+    weights, nodes, value = {}, [], "x"
+    for layer in range(12):
+        for name in ("up", "down"):
+            weights[f"{name}{layer}"] = (random.standard_normal((128, 128)) / 32).astype(np.float16)
+        nodes += [
+            helper.make_node("MatMul", [value, f"up{layer}"], [f"wide{layer}"]),
+            helper.make_node("Relu", [f"wide{layer}"], [f"positive{layer}"]),
+            helper.make_node("MatMul", [f"positive{layer}", f"down{layer}"], [f"change{layer}"]),
+            helper.make_node("Add", [value, f"change{layer}"], [f"y{layer}"]),
+            helper.make_node("Softmax", [f"y{layer}"], [f"shares{layer}"], axis=-1),
+            helper.make_node("Add", [f"y{layer}", f"shares{layer}"], [f"z{layer}"]),
+        ]
+        value = f"z{layer}"
+    port = helper.make_tensor_value_info
+    outputs = [port(value, TensorProto.FLOAT16, ["batch", "rows", 128])]
+    return model(nodes, [port("x", TensorProto.FLOAT16, ["batch", "rows", 128])], outputs, weights)
+
+
+def layer_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    return {"x": (random.standard_normal((sizes["batch"], sizes["rows"], 128)) / 4).astype(np.float16)}
+
+
 NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], list[dict[str, int]]]] = {
     "encoder": (
         encoder,
@@ -158,6 +183,12 @@ NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], 
         half_feeds,
         {"batch": DimRange(1, 8), "rows": DimRange(1, 200)},
         [{"batch": b, "rows": n} for b, n in ((1, 1), (2, 200), (8, 96), (1, 136), (3, 67), (2, 8))],
+    ),
+    "layers": (
+        layers,
+        layer_feeds,
+        {"batch": DimRange(1, 4), "rows": DimRange(1, 64)},
+        [{"batch": b, "rows": n} for b, n in ((1, 1), (4, 64), (3, 17), (1, 40), (2, 8))],
     ),
     "images": (
         images,

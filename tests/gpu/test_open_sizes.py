@@ -36,7 +36,7 @@ def test_sizes_in_any_order(name: str, launch: str, architecture: Target, tmp_pa
         for sizes in (*cases, *drawn, *cases):  # more than a context keeps graphs of
             inputs = feeds(random, sizes)
             expected = evaluate(load(path, shapes={n: a.shape for n, a in inputs.items()}).graph, inputs)
-            for _ in range(3):  # launched one by one, then as a graph that is made, then as one that is there
+            for _ in range(3):  # by graphs for first runs, then by one that is made for these sizes, then by one that is there
                 found = library(inputs)
                 for output_name, truth in expected.items():
                     limit = derived(truth, terms=200, depth=12, scale=float(np.abs(truth).max()))

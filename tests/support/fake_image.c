@@ -21,6 +21,9 @@
 #ifndef FAKE_DEVICES
 #define FAKE_DEVICES 1
 #endif
+#ifndef FAKE_STUBBORN /* nodes of graphs take no blocks of another size */
+#define FAKE_STUBBORN 0
+#endif
 #ifndef FAKE_CAPABILITY
 #define FAKE_CAPABILITY 90
 #endif
@@ -86,6 +89,7 @@ static struct cu_function_struct functions[4];
 
 struct cu_graph_node_struct {
   int has_before;
+  unsigned threads;
   cu_function function;
   unsigned long long words[8];
 };
@@ -109,6 +113,7 @@ static cu_result run(cu_function function, const unsigned long long *words) {
 
 static void set_node(struct cu_graph_node_struct *node, const cu_kernel_node_params *parameters) {
   node->function = parameters->function;
+  node->threads = parameters->block[0];
   memcpy(node->words, parameters->parameters[0], parameters->function->words * 8);
 }
 
@@ -238,6 +243,8 @@ static cu_result fake_cuGraphInstantiateWithFlags(cu_graph_exec *exec, cu_graph 
 static cu_result fake_cuGraphExecKernelNodeSetParams(cu_graph_exec exec, cu_graph_node node, const cu_kernel_node_params *parameters) {
   for (size_t i = 0; i < exec->graph->count; i++)
     if (exec->graph->nodes[i] == node) {
+      if (FAKE_STUBBORN && exec->nodes[i].threads != parameters->block[0])
+        return CU_ERROR_NOT_SUPPORTED;
       pthread_mutex_lock(&lock);
       updates++;
       pthread_mutex_unlock(&lock);
