@@ -49,8 +49,13 @@ _BLOCK_COLUMNS = 4096
 _UNITS = {F16: 2.0**-11, BF16: 2.0**-8}
 """Greatest error of rounding a normal number, relative to it."""
 
-_BALANCED = 128
-"""Numbers of a column that are rounded so that all add up."""
+_SMALLEST = 16
+_SPREAD = 112
+_SPREAD_SHARE = 8
+"""Numbers of a column that are rounded so that all add up: the smallest, and so many at equal distances, or one of so many."""
+
+_MOST_ROUNDINGS = 2.0
+"""By which the numbers of a column may be off, by their norm: one of their own, and that of the one before, which `_balance` carries on."""
 
 _MOST_LEFT = 2.0**-23
 """Of what a column of absolute numbers adds up to, that one may add up to itself."""
@@ -81,21 +86,23 @@ def fold(norm: RowNorm, weight: np.ndarray) -> Folded | None:
     unit = _UNITS[dtype_of(weight)]
     for first in range(0, columns, _BLOCK_COLUMNS):
         part = slice(first, first + _BLOCK_COLUMNS)
-        exact = weight[:, part].astype(np.float64)
+        exact = weight[:, part].T.astype(np.float64, order="C")
         if bias is not None and norm.beta is not None:
-            bias[part] = norm.beta @ exact
+            bias[part] = exact @ norm.beta
         if norm.gamma is not None:
-            exact = exact * norm.gamma[:, None]
+            exact *= norm.gamma
         if norm.is_centred:
-            exact = exact - exact.mean(0)
+            exact -= exact.mean(1, keepdims=True)
         rounded = _rounded(exact, weight.dtype)
+        if not np.isfinite(rounded).all():
+            return None
         if norm.is_centred:
             _balance(exact, rounded, weight.dtype)
-            if not np.all(np.abs(rounded.sum(0)) <= _MOST_LEFT * np.abs(rounded).sum(0)):
+            if not np.all(np.abs(rounded.sum(1)) <= _MOST_LEFT * np.abs(rounded).sum(1)):
                 return None
-        if not np.all(np.square(rounded - exact).sum(0) <= unit**2 * np.square(exact).sum(0)):
+        if not np.all(np.square(rounded - exact).sum(1) <= (_MOST_ROUNDINGS * unit) ** 2 * np.square(exact).sum(1)):
             return None
-        folded[part] = rounded.T
+        folded[part] = rounded
     return Folded(folded, bias)
 
 
@@ -106,21 +113,33 @@ def _rounded(exact: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _balance(exact: np.ndarray, rounded: np.ndarray, dtype: np.dtype) -> None:
-    """Round some numbers of each column anew, so that ROUNDED's columns add up to nothing, as those of EXACT [k, n] do.
+    """Round some numbers of each column of B anew, so that ROUNDED's add up to nothing, as those of EXACT do; both are [n, k].
 
-    Each of them, the largest first, takes an equal share of what the others add up to, and what rounding left of the one before it: so what
-    is left in the end is half a unit of the smallest. Their errors are about 1.4 roundings, those of the others 1.
+    These are some at equal distances, and the smallest. Each, the largest first, takes an equal share of what all others add up to, and
+    what rounding left of the one before it. So the last one, the smallest, is what the others lack: a multiple of the unit that all have
+    in common, and a number of its type. Their errors are about 1.4 roundings, those of the others one.
     """
-    depth = len(exact)
-    some = np.unique(np.linspace(0, depth - 1, min(depth, _BALANCED)).astype(int))
-    order = np.take(some, np.argsort(-np.abs(exact[some]), axis=0, kind="stable"))
-    share = -(rounded.sum(0) - rounded[some].sum(0) + exact[some].sum(0)) / len(some)
-    carried = np.zeros(exact.shape[1])
-    at = np.arange(exact.shape[1])
-    for rows in order:
-        wanted = exact[rows, at] + share + carried
-        rounded[rows, at] = _rounded(wanted, dtype)
-        carried = wanted - rounded[rows, at]
+    columns, depth = exact.shape
+    few, many = min(depth, _SMALLEST), min(depth, max(_SPREAD, depth // _SPREAD_SHARE))
+    smallest = np.argpartition(np.abs(exact), few - 1, axis=1)[:, :few]
+    spread = np.unique(np.linspace(0, depth - 1, many).astype(int))
+    is_smallest = np.zeros(exact.shape, bool)
+    np.put_along_axis(is_smallest, smallest, values=True, axis=1)
+    rows = np.concatenate([np.broadcast_to(spread, (columns, len(spread))), smallest], axis=1)
+    is_free = np.concatenate([~is_smallest[:, spread], np.ones_like(smallest, bool)], axis=1)  # each of them once
+    there = np.take_along_axis(exact, rows, 1)
+    order = np.argsort(np.where(is_free, -np.abs(there), -np.inf), axis=1, kind="stable")
+    rows, is_free, there = (np.take_along_axis(array, order, 1) for array in (rows, is_free, there))
+    before = np.take_along_axis(rounded, rows, 1)
+    share = -(rounded.sum(1) + np.where(is_free, there - before, 0).sum(1)) / is_free.sum(1)
+    carried = np.zeros(columns)
+    for number in range(rows.shape[1]):
+        wanted = there[:, number] + share + carried
+        found = _rounded(wanted, dtype)
+        carried = np.where(is_free[:, number], wanted - found, carried)
+        before[:, number] = np.where(is_free[:, number], found, before[:, number])
+    is_twice = ~is_free
+    np.put_along_axis(rounded, np.where(is_twice, rows[:, -1:], rows), np.where(is_twice, before[:, -1:], before), axis=1)
 
 
 def outlined(norm: RowNorm, weight: np.ndarray) -> Folded:
