@@ -9,7 +9,7 @@ from nautilus_cli.ir.graph import Group
 from nautilus_cli.kernels.base import Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choice import EMULATES, fitted, serves
-from nautilus_cli.lowering.planner import lower_group
+from nautilus_cli.lowering.groups import lower_group
 from nautilus_cli.lowering.ranges import dimensions, large
 from nautilus_cli.ops.normalized_matmul import FAMILY as NORMALIZED_MATMUL_FAMILY
 from nautilus_cli.passes.fuse import PRODUCTS

@@ -10,7 +10,7 @@ import pytest
 import nautilus_cli
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
-from nautilus_cli.lowering import planner
+from nautilus_cli.lowering import placement
 from tests.e2e.test_run_time_control_flow import Compiled, Feeds, drawn
 
 APPENDED = """g (float[2,4] x, int64 k) => (float[n,4] y, float[4] total) {
@@ -68,7 +68,7 @@ def test_a_condition_ends_a_short_loop(tmp_path: Path) -> None:
 
 def test_what_decides_a_step_may_have_no_room_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then it is copied from the workspace."""
-    monkeypatch.setattr(planner, "MOST_HOST_BYTES", 0)
+    monkeypatch.setattr(placement, "MOST_HOST_BYTES", 0)
     compiled = Compiled(GROWS_UNTIL, tmp_path, B=DimRange(1, 8))
     assert "host" not in str(compiled.manifest["steps"])
     compiled.hold({"x": drawn(2, 1) + 2, "least": np.float32(100)})

@@ -20,7 +20,7 @@ from nautilus_cli.driver import compilation, per_node
 from nautilus_cli.driver.verification import VerifyResult
 from nautilus_cli.frontend.load import load
 from nautilus_cli.kernels.base import KernelRequest
-from nautilus_cli.lowering import planner
+from nautilus_cli.lowering import placement
 from nautilus_cli.verify.simulation import simulate
 from tests.e2e.commands import Caller
 from tests.e2e.networks import model, port, saved
@@ -104,7 +104,7 @@ def test_memory_that_is_reused_too_early(tmp_path: Path, monkeypatch: pytest.Mon
         helper.make_node("Softmax", ["b"], ["c"], "c", axis=0),
         helper.make_node("MatMul", ["c", "b"], ["y"], "y"),
     ]
-    monkeypatch.setattr(planner, "place", lambda intervals, _: ((0,) * len(intervals), 4096))
+    monkeypatch.setattr(placement, "place", lambda intervals, _: ((0,) * len(intervals), 4096))
     found = verified(model(nodes, [port("x", 8, 8)], [port("y", 8, 8)]), tmp_path)
     assert not found.comparisons["y"].is_match
     assert found.fault is not None
