@@ -13,6 +13,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.types import dtype_of
+from nautilus_cli.lowering import norms
 from nautilus_cli.numerics import compare, derived
 from tests.e2e.networks import model, port, saved
 
@@ -98,3 +99,28 @@ def test_open_rows(tmp_path: Path) -> None:
     with nautilus_cli.load(output) as library:
         for rows in (1, 37, 300):
             check(library, rows, 1.0)
+
+
+def chain(rows: int) -> ModelProto:
+    """Return x + n(x)·w, twice, and n of that times w, where n is a LayerNormalization without bias: nothing stores the first rows."""
+    nodes = []
+    for number in range(3):
+        nodes += [
+            helper.make_node("LayerNormalization", [f"x{number}", "gamma"], [f"n{number}"], f"norm{number}"),
+            helper.make_node("MatMul", [f"n{number}", "w"], [f"p{number}"], f"product{number}"),
+            helper.make_node("Add", [f"p{number}", f"x{number}"], [f"x{number + 1}"], f"sum{number}"),
+        ]
+    random = np.random.default_rng(5)
+    square = (random.standard_normal((WIDTH, WIDTH)) / 16).astype(np.float16)
+    constants = {"w0": square, "w1": square * np.float16(0.5), "w2": -square, "gamma": np.linspace(0.5, 1.5, WIDTH, dtype=np.float16)}
+    for number in range(3):
+        nodes[3 * number + 1].input[1] = f"w{number}"
+    return model(nodes, [port("x0", rows, WIDTH, dtype=HALF)], [port("x3", rows, WIDTH, dtype=HALF)], constants)
+
+
+def test_a_product_that_takes_moments_and_leaves_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The moments of the input are a kernel of their own, which the estimates would not ask for."""
+    monkeypatch.setattr(norms, "_difference_us", lambda *_: -1.0)
+    path, output = saved(chain(140), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", jobs=1))
+    assert families(json.loads(output.with_suffix(".json").read_text())) == ["row", *["gemm_wgmma"] * 3]

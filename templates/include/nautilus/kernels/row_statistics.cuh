@@ -4,8 +4,8 @@
 // Both are taken in two passes over what threads hold, and sets are joined by their means: a sum of squares alone would cancel where the mean
 // is large against the deviation.
 //
-// No plan asks for them: with a kernel that finishes them they cost what a kernel costs that reads the rows again (5.1 and 5.1 µs for
-// 128×768×768, 55.8 and 55.7 for 6304×768×3072 on an H200). They are for a product that finishes them where it loads the rows.
+// The product that normalises the rows joins them (row_moments.cuh). A kernel of their own that did so would cost what one costs that reads
+// the rows again: 5.1 and 5.1 µs for 128×768×768, 55.8 and 55.7 for 6304×768×3072 on an H200.
 #pragma once
 
 #include <nautilus/core/splat.cuh>
