@@ -61,16 +61,15 @@ static struct link *known_at(const nautilus_model *model, const struct chain *ch
   return found;
 }
 
-/* Makes the next graph of a link, if it may have one more. */
-static void add_graph(nautilus_context *context, struct link *link) {
-  struct replay *graph = &link->graphs[link->graph_count];
-  if (link->graph_count == CHAIN_TURNS)
-    return;
-  graph->fits_all = 1;
-  if (replay_prepare(context, graph, link->first, link->count) == NAUTILUS_OK)
-    link->graph_count++;
-  else
-    replay_dispose(context, graph);
+/* Makes the next link, of COUNT launches from FIRST on. */
+static struct link *add_link(nautilus_context *context, size_t first, size_t count) {
+  struct link *link = &context->chain.links[context->chain.link_count++];
+  link->first = first;
+  link->count = count;
+  link->graph.fits_all = 1;
+  if (replay_prepare(context, &link->graph, first, count) != NAUTILUS_OK)
+    replay_dispose(context, &link->graph);
+  return link;
 }
 
 /* Cuts COUNT launches from FIRST on into links. */
@@ -79,12 +78,8 @@ static void add_links(nautilus_context *context, size_t first, size_t count) {
   size_t end = first + count, before = 0;
   while (first < end && count >= CHAIN_LAUNCHES) {
     struct link *link = known_at(context->model, chain, first, end);
-    if (link == NULL) {
-      link = &chain->links[chain->link_count++];
-      link->first = first;
-      link->count = cut(context->model, first, end, before);
-    }
-    add_graph(context, link);
+    if (link == NULL)
+      link = add_link(context, first, cut(context->model, first, end, before));
     chain->begins[first] = (uint32_t)(link - chain->links) + 1;
     before = link->count;
     first += before;
@@ -111,22 +106,17 @@ nautilus_status chain_create(nautilus_context *context) {
 void chain_dispose(nautilus_context *context) {
   struct chain *chain = &context->chain;
   for (size_t i = 0; i < chain->link_count; i++)
-    for (uint32_t j = 0; j < chain->links[i].graph_count; j++)
-      replay_dispose(context, &chain->links[i].graphs[j]);
+    replay_dispose(context, &chain->links[i].graph);
   free(chain->links);
   free(chain->begins);
   memset(chain, 0, sizeof *chain);
 }
 
 static nautilus_status run_link(nautilus_context *context, struct link *link, size_t first, cu_stream stream) {
-  if (link->graph_count == 0)
+  replay_move(&link->graph, first);
+  if (link->graph.exec == NULL || replay_update(context, &link->graph) != NAUTILUS_OK) /* a driver that gives no node such a kernel */
     return context_launch_each(context, stream, first, link->count);
-  struct replay *graph = &link->graphs[link->turn];
-  link->turn = (link->turn + 1) % link->graph_count;
-  replay_move(graph, first);
-  if (replay_update(context, graph) != NAUTILUS_OK) /* a driver that gives no node such a kernel */
-    return context_launch_each(context, stream, first, link->count);
-  TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(graph->exec, stream), "running the model");
+  TRY_DRIVER(&context->model->place.driver, cuGraphLaunch(link->graph.exec, stream), "running the model");
   return NAUTILUS_OK;
 }
 

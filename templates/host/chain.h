@@ -1,21 +1,17 @@
 /* The first run of shapes: while the device runs some launches as a graph, the host brings the graph of the next ones up to these shapes.
  *
- * What that costs is mostly the nodes that get another kernel: so launches that are alike share a graph, as the layers of a transformer
- * do. It gets other kernels once a run, and other arguments for each of them; launches that are under way keep theirs. */
+ * What that costs the host is mostly the nodes that get another kernel. So launches that are alike share a graph, as the layers of a
+ * transformer do: it gets other kernels once a run, and other arguments for each of them, also while it runs, since what was launched keeps
+ * its own. */
 #ifndef NAUTILUS_HOST_CHAIN_H
 #define NAUTILUS_HOST_CHAIN_H
 
 #include "replay.h"
 
-/* Graphs that launches share take turns: the host does not wait for a launch to end before it gives a graph other arguments. */
-enum { CHAIN_TURNS = 2 };
-
 /* Some launches, one after another, and all those that are like them. */
 struct link {
   size_t first, count; /* those that it was made for */
-  struct replay graphs[CHAIN_TURNS];
-  uint32_t graph_count; /* none where the driver refused: these are launched one by one */
-  uint32_t turn;
+  struct replay graph; /* none where the driver refused: these are launched one by one */
 };
 
 struct chain {

@@ -7,6 +7,7 @@
 
 #include "counts.h"
 #include "error.h"
+#include "patches.h"
 #include "program.h"
 #include "structs.h"
 #include "values.h"
@@ -176,17 +177,18 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
   const struct payload_kernel *kernel = kernel_of(context, context_row(context, launch));
   cu_tensor_map *encoded = (cu_tensor_map *)(void *)(context->arguments + context->argument_first[launch]);
   for (uint32_t i = 0; i < kernel->map_count; i++) {
-    const struct payload_map *map = &context->shapes.maps[kernel->map_first + i];
-    unsigned long long address = context_words(context, launch)[map->word], extents[PAYLOAD_MAP_RANK], strides[PAYLOAD_MAP_RANK - 1];
+    struct payload_map map;
+    TRY(patches_map(context->model, &context->shapes, kernel->map_first + i, &map));
+    unsigned long long address = context_words(context, launch)[map.word], extents[PAYLOAD_MAP_RANK], strides[PAYLOAD_MAP_RANK - 1];
     if (address == 0) /* a port that is not bound yet */
       continue;
     for (int d = 0; d < PAYLOAD_MAP_RANK; d++)
-      extents[d] = map->extents[d];
+      extents[d] = map.extents[d];
     for (int d = 0; d + 1 < PAYLOAD_MAP_RANK; d++)
-      strides[d] = map->strides[d];
+      strides[d] = map.strides[d];
     cu_result result = context->model->place.driver.api.cuTensorMapEncodeTiled(
-        &encoded[i], (int)map->element, map->rank, (void *)(uintptr_t)(address + map->offset), extents, strides, map->box, steps,
-        CU_TENSOR_INTERLEAVE_NONE, (int)map->swizzle, CU_TENSOR_L2_PROMOTION_256B, CU_TENSOR_FILL_ZERO);
+        &encoded[i], (int)map.element, map.rank, (void *)(uintptr_t)(address + map.offset), extents, strides, map.box, steps,
+        CU_TENSOR_INTERLEAVE_NONE, (int)map.swizzle, CU_TENSOR_L2_PROMOTION_256B, CU_TENSOR_FILL_ZERO);
     if (result != CU_OK) { /* only then a text is worth its time: a run of new shapes encodes hundreds */
       char what[256];
       snprintf(what, sizeof what, "describing operand %u of kernel %s to the copy unit", i, payload->strings + kernel->symbol);
@@ -197,19 +199,18 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch) {
 }
 
 nautilus_status context_settle(nautilus_context *context, size_t launch) {
-  if (context->is_stale[launch])
-    TRY(context_encode(context, launch));
+  if (!context->is_stale[launch])
+    return NAUTILUS_OK;
+  context_move(context, launch);
+  TRY(context_encode(context, launch));
   context->is_stale[launch] = 0;
   return NAUTILUS_OK;
 }
 
-/* Writes the words of all launches for the sizes and addresses as they are. */
-static void fill_arguments(nautilus_context *context) {
+/* The blocks of all launches are of other sizes or addresses. */
+static void forget_arguments(nautilus_context *context) {
   context->generation++;
-  for (size_t i = 0; i < context->model->launch_count; i++) {
-    context_move(context, i);
-    context->is_stale[i] = 1;
-  }
+  memset(context->is_stale, 1, context->model->launch_count);
 }
 
 cu_kernel_node_params context_parameters(const nautilus_context *context, size_t index, void **pointer) {
@@ -270,7 +271,7 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
   if (program_exists(context->model))
     TRY(program_allocate(context));
   bind_staging(context);
-  fill_arguments(context);
+  forget_arguments(context);
   int is_open = shapes_are_open(context->model), has_steps = program_exists(context->model);
   if (has_steps)
     TRY(program_create(context));
@@ -410,7 +411,7 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
     place_staging(context);
   context->is_fed = 0;
   bind_staging(context);
-  fill_arguments(context);
+  forget_arguments(context);
   if (context->buckets != NULL)
     buckets_select(context);
   return NAUTILUS_OK;
@@ -454,7 +455,7 @@ nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t v
   if (status == NAUTILUS_OK && context->shapes.arena_bytes > context->workspace_bytes)
     status = move_workspace(context, used < context->workspace_bytes ? used : context->workspace_bytes, stream);
   if (status == NAUTILUS_OK)
-    fill_arguments(context);
+    forget_arguments(context);
   else
     context->shapes.symbols[symbol] = -1; /* the next run is to take it anew, even if it is the same */
   return status;

@@ -27,10 +27,10 @@ struct nautilus_context {
 
   unsigned long long *arguments; /* the argument blocks of all launches, one after another, each aligned to 64 bytes */
   size_t *argument_first;        /* where the block of each launch begins: tensor maps, then words; then where the last one ends */
-  uint64_t generation;           /* how often the blocks were filled for other sizes */
-  cu_pointer *bound;             /* addresses of the ports that the blocks hold now */
+  uint64_t generation;           /* how often all of them became others */
+  cu_pointer *bound;             /* addresses of the ports */
   cu_pointer *given;             /* addresses that the caller passed to the call under way */
-  uint8_t *is_stale;             /* one a launch: whether its tensor maps, or the node of a graph for all runs, are of other words */
+  uint8_t *is_stale;             /* one a launch: whether its block, or its node of the graph for all runs, is of other sizes or addresses */
   int has_stale;
 
   int64_t *counts;      /* numbers that kernels gave, as they were read last: the first words of the workspace */
@@ -66,16 +66,16 @@ unsigned long long context_word(const nautilus_context *context, size_t index);
 /* The words of a launch's block. */
 unsigned long long *context_words(const nautilus_context *context, size_t launch);
 
-/* Fills a launch's block with addresses that move as they are now, and returns its words. Its maps stay as they are. */
+/* Fills the words of a launch's block with sizes and addresses as they are now, and returns them. Its maps stay as they are. */
 unsigned long long *context_move(nautilus_context *context, size_t launch);
 
 /* Encodes the tensor maps of a launch for the addresses that its words hold. */
 nautilus_status context_encode(const nautilus_context *context, size_t launch);
 
-/* The same, where the words are others than they were encoded for: this is put off until a launch needs it. */
+/* Brings a launch's block up to sizes and addresses, which is put off until the launch is near: the device then has others to run. */
 nautilus_status context_settle(nautilus_context *context, size_t launch);
 
-/* Writes the addresses of all ports into the blocks and remembers which launches that changed. */
+/* Takes the addresses of all ports and remembers which launches they are for. */
 void context_bind(nautilus_context *context, const cu_pointer *ports);
 
 /* Brings the graph up to the blocks and launches it, or launches one by one. */

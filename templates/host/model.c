@@ -132,10 +132,28 @@ static nautilus_status list_patches(nautilus_model *model) {
       model->word_patches[patch->target] = i + 1;
     else if (patch->kind == PATCH_GRID && row < model->row_count)
       model->grid_patches[3 * row + patch->field] = i + 1;
-    else if (patch->kind != PATCH_GRID && patch->kind != PATCH_COUNT && patch->kind != PATCH_LIMIT) /* those, the end of a run tells */
+    else if (patch->kind != PATCH_GRID && patch->kind != PATCH_MAP && patch->kind != PATCH_COUNT && patch->kind != PATCH_LIMIT)
       model->patches[model->patch_count++] = i;
   }
   free(is_owned);
+  return NAUTILUS_OK;
+}
+
+/* Counting sort of the patches of tensor maps. */
+static nautilus_status list_map_patches(nautilus_model *model) {
+  const struct payload *payload = &model->payload;
+  model->map_first = calloc(payload->map_count + 2, sizeof *model->map_first);
+  model->map_patches = calloc(payload->patch_count + 1, sizeof *model->map_patches);
+  if (model->map_first == NULL || model->map_patches == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
+  for (size_t i = 0; i < payload->patch_count; i++)
+    if (payload->patches[i].kind == PATCH_MAP)
+      model->map_first[payload->patches[i].target + 2]++;
+  for (size_t i = 2; i < payload->map_count + 2; i++)
+    model->map_first[i] += model->map_first[i - 1];
+  for (uint32_t i = 0; i < payload->patch_count; i++)
+    if (payload->patches[i].kind == PATCH_MAP)
+      model->map_patches[model->map_first[payload->patches[i].target + 1]++] = i;
   return NAUTILUS_OK;
 }
 
@@ -164,7 +182,7 @@ static nautilus_status list_uses(nautilus_model *model) {
     for (uint32_t j = 0; j < model->launches[i].word_count; j++) {
       ptrdiff_t port = port_of(model, &model->payload.words[model->launches[i].word_first + j]);
       if (port >= 0)
-        model->uses[next[port]++] = (struct port_use){i, j};
+        model->uses[next[port]++] = i;
     }
   free(next);
   return NAUTILUS_OK;
@@ -217,6 +235,7 @@ static nautilus_status build(nautilus_model *model, const nautilus_model_options
   model->launch_count = model->place.variant->launch_count;
   TRY(list_owners(model));
   TRY(list_patches(model));
+  TRY(list_map_patches(model));
   TRY(list_uses(model));
   TRY(kinds_list(model));
   TRY(list_waits(model));
@@ -251,6 +270,8 @@ static void dispose(nautilus_model *model) {
   free(model->conditions);
   free(model->word_patches);
   free(model->grid_patches);
+  free(model->map_first);
+  free(model->map_patches);
   free(model->patches);
   free(model->kinds);
   free(model->waits);

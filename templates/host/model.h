@@ -5,12 +5,6 @@
 #include "payload.h"
 #include "target.h"
 
-/* A word of a launch that holds the address of an input or output. */
-struct port_use {
-  uint32_t row; /* a launch, or what is launched in its place */
-  uint32_t word; /* within the launch */
-};
-
 struct nautilus_model {
   struct payload payload;
   struct place place;
@@ -25,11 +19,13 @@ struct nautilus_model {
   uint32_t *conditions;   /* one a row, of those of alternatives: side by side, since each run of new shapes reads many */
   uint32_t *word_patches; /* one a word of the rows: 1 + the patch that gives it; 0 where none does */
   uint32_t *grid_patches; /* three a row, likewise */
+  uint32_t *map_first;    /* patches of map i: map_patches[map_first[i]] up to map_patches[map_first[i + 1]] */
+  uint32_t *map_patches;
   uint32_t *patches;      /* all others of those that give a number: a run of new shapes needs these, and those of what it launches */
   size_t patch_count;
   size_t port_count;
-  size_t *use_first; /* uses of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
-  struct port_use *uses;
+  size_t *use_first; /* rows that take the address of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
+  uint32_t *uses;
   uint32_t *kinds;        /* one a launch: the first launch that may launch the kernels that it may, and only these */
   uint8_t *waits;         /* one a launch: whether each of its alternatives waits by itself for the launch before it */
   uint8_t *moves;         /* one a launch: whether an argument of it is an address that moves during a run */

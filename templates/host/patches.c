@@ -18,15 +18,6 @@ static void choose(const nautilus_model *model, struct shapes *shapes) {
   }
 }
 
-static void patch_map(struct payload_map *map, uint32_t field, uint64_t value) {
-  if (field < PAYLOAD_MAP_RANK)
-    map->extents[field] = value;
-  else if (field < PAYLOAD_MAP_FIELDS - 1)
-    map->strides[field - PAYLOAD_MAP_RANK] = value;
-  else
-    map->offset = value;
-}
-
 /* What no patch gives, and what is launched, since that decides which grids count. */
 static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
@@ -36,8 +27,31 @@ static void copy_fixed(const nautilus_model *model, struct shapes *shapes) {
     shapes->port_bytes[i] = payload->ports[i].bytes;
   for (size_t i = 0; i < model->launch_count; i++)
     memcpy(shapes->grids[i], model->launches[shapes->rows[i]].grid, sizeof shapes->grids[i]);
-  memcpy(shapes->maps, payload->maps, payload->map_count * sizeof *shapes->maps);
   shapes->arena_bytes = model->place.variant->arena_bytes;
+}
+
+static void patch_map(struct payload_map *map, uint32_t field, uint64_t value) {
+  if (field < PAYLOAD_MAP_RANK)
+    map->extents[field] = value;
+  else if (field < PAYLOAD_MAP_FIELDS - 1)
+    map->strides[field - PAYLOAD_MAP_RANK] = value;
+  else
+    map->offset = value;
+}
+
+static nautilus_status is_negative(void) {
+  return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is negative");
+}
+
+nautilus_status patches_map(const nautilus_model *model, const struct shapes *shapes, size_t index, struct payload_map *map) {
+  *map = model->payload.maps[index];
+  for (uint32_t i = model->map_first[index]; i < model->map_first[index + 1]; i++) {
+    const struct payload_patch *patch = &model->payload.patches[model->map_patches[i]];
+    if (shapes->sizes[patch->size] < 0)
+      return is_negative();
+    patch_map(map, patch->field, (uint64_t)shapes->sizes[patch->size]);
+  }
+  return NAUTILUS_OK;
 }
 
 /* Puts a value in its place; values of other variants have none. */
@@ -49,7 +63,7 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
                   : patch->kind == PATCH_ARENA ? payload->variants[patch->target].arena_bytes
                                                : INT64_MAX;
   if (patch->kind != PATCH_WORD && value < 0)
-    return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is negative");
+    return is_negative();
   if (patch->kind != PATCH_WORD && (uint64_t)value > most)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: a size that it works out is above its bound");
   switch (patch->kind) {
@@ -67,9 +81,6 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
     break;
   case PATCH_WORD:
     shapes->word_values[patch->target] = (uint64_t)value;
-    break;
-  case PATCH_MAP:
-    patch_map(&shapes->maps[patch->target], patch->field, (uint64_t)value);
     break;
   default:
     if (&payload->variants[patch->target] == model->place.variant)

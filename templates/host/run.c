@@ -14,12 +14,9 @@ void context_bind(nautilus_context *context, const cu_pointer *ports) {
       continue;
     context->bound[port] = ports[port];
     for (size_t i = model->use_first[port]; i < model->use_first[port + 1]; i++) {
-      const struct port_use *use = &model->uses[i];
-      uint32_t launch = model->owner[use->row];
-      uint64_t offset = context->shapes.word_values[model->launches[use->row].word_first + use->word];
-      if (context->shapes.rows[launch] != use->row)
+      uint32_t launch = model->owner[model->uses[i]];
+      if (context->shapes.rows[launch] != model->uses[i])
         continue;
-      context_words(context, launch)[use->word] = ports[port] + offset;
       context->is_stale[launch] = 1;
       context->has_stale = 1;
     }
@@ -32,7 +29,8 @@ static nautilus_status update_graph(nautilus_context *context) {
     void *pointer;
     if (!context->is_stale[i])
       continue;
-    TRY(context_encode(context, i));
+    TRY(context_settle(context, i));
+    context->is_stale[i] = 1;
     cu_kernel_node_params parameters = context_parameters(context, i, &pointer);
     TRY_DRIVER(&context->model->place.driver, cuGraphExecKernelNodeSetParams(context->replay.exec, context->replay.nodes[i], &parameters),
                "giving the graph new pointers");
@@ -47,12 +45,8 @@ nautilus_status context_launch_each(nautilus_context *context, cu_stream stream,
   const struct driver *driver = &model->place.driver;
   for (size_t i = first; i < first + count; i++) {
     const struct payload_launch *launch = context_row(context, i);
-    if (model->moves[i]) {
-      context_move(context, i);
-      TRY(context_encode(context, i));
-    } else {
-      TRY(context_settle(context, i));
-    }
+    context->is_stale[i] |= model->moves[i];
+    TRY(context_settle(context, i));
     void *pointer = context->arguments + context->argument_first[i];
     TRY_DRIVER(driver,
                cuLaunchKernel(model->functions[launch->kernel], context->shapes.grids[i][0], context->shapes.grids[i][1],

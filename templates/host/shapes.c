@@ -36,11 +36,10 @@ nautilus_status shapes_create(const nautilus_model *model, struct shapes *shapes
   shapes->dims = calloc(payload->dim_count + 1, sizeof *shapes->dims);
   shapes->port_bytes = calloc(model->port_count + 1, sizeof *shapes->port_bytes);
   shapes->rows = calloc(model->launch_count + 1, sizeof *shapes->rows);
-  shapes->maps = calloc(payload->map_count + 1, sizeof *shapes->maps);
   shapes->grids = calloc(model->launch_count + 1, sizeof *shapes->grids);
   shapes->word_values = calloc(payload->word_count + 1, sizeof *shapes->word_values);
   if (shapes->symbols == NULL || shapes->sizes == NULL || shapes->dims == NULL || shapes->port_bytes == NULL || shapes->grids == NULL ||
-      shapes->word_values == NULL || shapes->rows == NULL || shapes->maps == NULL || shapes->given == NULL || shapes->exact == NULL ||
+      shapes->word_values == NULL || shapes->rows == NULL || shapes->given == NULL || shapes->exact == NULL ||
       shapes->is_cut == NULL || shapes->givers == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the sizes of a model");
   for (size_t i = 0; i < payload->word_count; i++)
@@ -58,7 +57,6 @@ void shapes_destroy(struct shapes *shapes) {
   free(shapes->dims);
   free(shapes->port_bytes);
   free(shapes->rows);
-  free(shapes->maps);
   free(shapes->grids);
   free(shapes->word_values);
 }

@@ -17,7 +17,6 @@ struct shapes {
   size_t *port_bytes;    /* one a port */
   uint32_t *rows;        /* one a launch of the variant: what is launched, itself or an alternative */
   uint32_t (*grids)[3];  /* one a launch of the variant */
-  struct payload_map *maps;
   uint64_t *word_values; /* one a word of the payload */
   size_t arena_bytes;
 };
