@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
@@ -106,8 +107,9 @@ class EliminationFamily:
 
 
 def _team_bytes(problem: Problem) -> int:
-    """Return the shared memory of one matrix: its elements, a column of factors and the pivots (kernels/elimination.cuh)."""
-    return -(-(problem.order * (problem.order + 1) * problem.value.bytes + (problem.order + 1) * 4) // 16) * 16
+    """Return the shared memory of one matrix, the largest: its elements, a column of factors and the pivots (kernels/elimination.cuh)."""
+    order = upper(problem.order)
+    return -(-(order * (order + 1) * problem.value.bytes + (order + 1) * 4) // 16) * 16
 
 
 FAMILY = EliminationFamily()

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides
+from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.lowering.slots import PackedWeight
 from nautilus_cli.ops.movement import look_through
 
@@ -34,23 +36,26 @@ def pack_rows(source: Value, index_map: IndexMap, recipe: str) -> tuple[PackedWe
         recipe: name of the packed form.
 
     Returns:
-        The weight, and the map from the same coordinates to its offset. Where the constant already has aligned rows it is used as it is.
+        The weight, and the map from the same coordinates to its offset. Where the constant already has aligned rows it is used as it is;
+        along coordinates along which it is repeated it is packed once.
     """
     constant = source.constant
     assert constant is not None
-    extents = index_map.extents
+    once = _without_repeats(index_map)
+    extents = once.extents
     itemsize = constant.dtype.itemsize
     per_row = max(1, ROW_BYTES // itemsize)
-    if _has_aligned_rows(index_map, per_row):
+    if _has_aligned_rows(once, per_row):
         return PackedWeight(lambda: np.ascontiguousarray(constant), "dense", names((source,))), index_map
     padded = -(-extents[-1] // per_row) * per_row
 
     def packed() -> np.ndarray:
         rows = np.zeros((*extents[:-1], padded), constant.dtype)
-        rows[..., : extents[-1]] = gather(constant, index_map)
+        rows[..., : extents[-1]] = gather(constant, once)
         return rows
 
-    return PackedWeight(packed, recipe, names((source,))), _rows_map(extents, padded)
+    strides = [0 if same(e, 1) else stride for e, stride in zip(extents, _row_strides(extents, padded), strict=True)]
+    return PackedWeight(packed, recipe, names((source,))), from_strides(index_map.extents, strides)
 
 
 def pack_pairs(sources: tuple[tuple[Value, IndexMap], tuple[Value, IndexMap]], recipe: str) -> tuple[PackedWeight, IndexMap]:
@@ -85,12 +90,26 @@ def names(values: Iterable[Value]) -> tuple[str, ...]:
 
 def _rows_map(extents: Sequence[int], pitch: int) -> IndexMap:
     """Return the map from coordinates of EXTENTS to rows along the last one that begin PITCH elements apart."""
+    return from_strides(extents, _row_strides(extents, pitch))
+
+
+def _row_strides(extents: Sequence[int], pitch: int) -> list[int]:
     strides = [1]
     step = pitch
     for extent in reversed(extents[:-1]):
         strides.insert(0, step)
         step *= extent
-    return from_strides(extents, strides)
+    return strides
+
+
+def _without_repeats(index_map: IndexMap) -> IndexMap:
+    """Return the map with an extent of 1 along each coordinate but the last along which it gives the same element."""
+    if len(index_map.stages) != 1 or index_map.is_guarded:
+        return index_map
+    (stage,) = index_map.stages
+    *outer, last = stage.coordinates
+    once = ((Axis(1, 0),) if all(same(axis.stride, 0) for axis in digits) else digits for digits in outer)
+    return IndexMap((Stage((*once, last), stage.offset),))
 
 
 def _has_aligned_rows(index_map: IndexMap, per_row: int) -> bool:

@@ -25,11 +25,13 @@ OPEN_FAMILIES = frozenset(
         "conv",
         "conv_transpose",
         "depthwise",
+        "elimination",
         "gather",
         "gemm",
         "gemm_mma",
         "gemm_skinny",
         "gemm_wgmma",
+        "grid_sample",
         "pointwise",
         "pool",
         "recurrent",
@@ -44,7 +46,7 @@ OPEN_FAMILIES = frozenset(
 )
 """Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
 
-_WITH_OPEN_LISTS = frozenset({"gather", "resize", "scatter"})
+_WITH_OPEN_LISTS = frozenset({"gather", "grid_sample", "resize", "scatter"})
 """Those whose lists of numbers may be arguments too."""
 
 NO_POINTS: Mapping[str, tuple[int, ...]] = {}

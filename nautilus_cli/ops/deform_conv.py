@@ -9,11 +9,12 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
+from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, same_dtype, shaped
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.conv import ConvAttrs, conv_window
 from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import reshape, widen
 from nautilus_cli.ops.window import Window, require_windows
@@ -56,17 +57,23 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     return (TensorType(x.dtype, (batch, w.static[0], *found.results)),)
 
 
-def _taps(found: Window) -> np.ndarray:
-    """Return where each tap of each window lies without an offset, [taps, results..., dimensions], the last dimension first."""
+def _taps(emitter: Emitter, found: Window, dtype: DType) -> Value:
+    """Return where each tap of each window lies without an offset, [taps, results..., dimensions], the last dimension first.
+
+    A constant where it is known how many windows there are; else one of the first window, and what each dimension adds to it.
+    """
     rank = len(found.sizes)
-    axes = []
+    first = np.stack(np.meshgrid(*(np.arange(k) * d for k, d in zip(found.kernel, found.dilations, strict=True)), indexing="ij")[::-1], -1)
+    begin = np.array(found.begin[::-1])
+    taps = emitter.constant((first - begin).reshape(-1, *(1,) * rank, rank).astype(dtype.numpy))
     for axis in range(rank):
-        tap = np.arange(found.kernel[axis]) * found.dilations[axis]
-        first = np.arange(found.results[axis]) * found.strides[axis] - found.begin[axis]
-        shape = [1] * (2 * rank)
-        shape[axis], shape[rank + axis] = len(tap), len(first)
-        axes.append(np.broadcast_to(np.add.outer(tap, first).reshape(shape), (*found.kernel, *found.results)))
-    return np.stack(axes[::-1], -1).reshape(prod(found.kernel), *found.results, rank)
+        shape = [1] * (rank + 2)
+        shape[1 + axis] = found.results[axis]
+        windows = reshape(emitter, progression(emitter, found.results[axis], dtype), shape)
+        step = np.zeros(rank)
+        step[rank - 1 - axis] = found.strides[axis]
+        taps = emitter.node("Add", [taps, emitter.node("Mul", [windows, emitter.constant(step.astype(dtype.numpy))])])
+    return taps
 
 
 def _build(emitter: Emitter, attrs: DeformConvAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
@@ -80,7 +87,7 @@ def _build(emitter: Emitter, attrs: DeformConvAttrs, operands: tuple[Value | Non
     moved = reshape(emitter, widen(emitter, offset), (images, taps, rank, *found.results))
     moved = emitter.node("Transpose", [moved], perm=(0, 1, *range(3, rank + 3), 2))
     turned = moved if rank == 1 else emitter.node("Gather", [moved, emitter.constant(np.arange(rank)[::-1].copy())], axis=rank + 2)
-    still = emitter.constant(_taps(found).astype(turned.type.dtype.numpy))
+    still = _taps(emitter, found, turned.type.dtype)
     # All taps of all windows of an image are one long line of places.
     line = (1,) * (rank - 1)
     grid = reshape(emitter, emitter.node("Add", [turned, still]), (images, taps * places, *line, rank))

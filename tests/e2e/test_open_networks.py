@@ -165,6 +165,40 @@ def layer_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[s
     return {"x": (random.standard_normal((sizes["batch"], sizes["rows"], 128)) / 4).astype(np.float16)}
 
 
+def sampled() -> ModelProto:
+    """Images turned by matrices and sampled at those places, and at places of their own; a deformed convolution; determinants."""
+    s = Sketch()
+    turned = s.node("GridSample", "x", s.node("AffineGrid", "turns", s.node("Shape", "x"), align_corners=1), align_corners=1)
+    cubic = s.node("GridSample", "x", "places", mode="cubic", padding_mode="reflection")
+    near = s.node("GridSample", "x", "places", mode="nearest", padding_mode="border")
+    deformed = s.node("DeformConv", turned, s.weight(3, 2, 3, 3), "offsets", pads=[1, 1, 1, 1])
+    squares = s.node("Slice", "turns", s.constant(np.array([0])), s.constant(np.array([2])), s.constant(np.array([2])))
+    s.nodes += [
+        helper.make_node("Add", [cubic, near], ["y"]),
+        helper.make_node("Relu", [deformed], ["z"]),
+        helper.make_node("Det", [squares], ["d"]),
+    ]
+    shapes = {
+        "x": ["batch", 2, "height", "width"],
+        "turns": ["batch", 2, 3],
+        "places": ["batch", "rows", 3, 2],
+        "offsets": ["batch", 18, "height", "width"],
+    }
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    return model(s.nodes, inputs, [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "z", "d")], s.weights)
+
+
+def sampled_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    batch, height, width = (sizes[name] for name in ("batch", "height", "width"))
+    shapes = {
+        "x": (batch, 2, height, width),
+        "turns": (batch, 2, 3),
+        "places": (batch, sizes["rows"], 3, 2),
+        "offsets": (batch, 18, height, width),
+    }
+    return {name: (random.standard_normal(shape) * 0.7).astype(np.float32) for name, shape in shapes.items()}
+
+
 NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], list[dict[str, int]]]] = {
     "encoder": (
         encoder,
@@ -189,6 +223,12 @@ NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], 
         layer_feeds,
         {"batch": DimRange(1, 4), "rows": DimRange(1, 64)},
         [{"batch": b, "rows": n} for b, n in ((1, 1), (4, 64), (3, 17), (1, 40), (2, 8))],
+    ),
+    "sampled": (
+        sampled,
+        sampled_feeds,
+        {"batch": DimRange(1, 3), "height": DimRange(2, 12), "width": DimRange(2, 9), "rows": DimRange(1, 20)},
+        [{"batch": b, "height": h, "width": w, "rows": n} for b, h, w, n in ((1, 2, 2, 1), (3, 12, 9, 20), (2, 7, 5, 11), (1, 12, 2, 3))],
     ),
     "images": (
         images,

@@ -12,7 +12,7 @@ from nautilus_cli.numerics import derived
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.data import random
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 
 SCHEDULES = (
     Schedule(threads=3, team_threads=1),
@@ -112,6 +112,17 @@ def chosen() -> list[Case]:
     return cases
 
 
+def open_sizes() -> list[Case]:
+    """Matrices of which only the run knows how many there are, and of which order."""
+    cases = []
+    for place, schedule in enumerate(SCHEDULES):
+        for is_inverse in (False, True):
+            x = matrices(f"open-{place}", 9, 6, F32)
+            one = case(f"{place}-{'inverse' if is_inverse else 'determinant'}", x, F32, schedule, is_inverse=is_inverse)
+            cases.append(with_open_sizes(one, "matrices", "order"))
+    return cases
+
+
 def cases() -> list[Case]:
     """Return every case of the family."""
-    return [*fused(), *sizes(), *special(), *chosen()]
+    return [*fused(), *sizes(), *special(), *chosen(), *open_sizes()]

@@ -20,7 +20,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.cases.products import values
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 from tests.emulated.reference import evaluate
 
 SCHEDULES = {
@@ -145,6 +145,12 @@ def cases() -> tuple[Case, ...]:
                 found.append(
                     case(f"chosen-{architecture}-{channels}-{planes}", one, FAMILY.choose(one, target(architecture)), planes=planes)
                 )
+    open_fields = ("images", "channels", "samples", "sizes")
+    for number, (mode, padding, aligned) in enumerate(product(TAPS, PADDINGS, (0, 1))):
+        size = ((6,), (5, 7), (3, 4, 5))[number % 3]
+        one = problem_of(size, 9, GridSampleAttrs(aligned, mode, padding), channels=5)
+        found.append(with_open_sizes(case(f"{mode}-{padding}-{aligned}", one, SCHEDULES["plain"], planes=number % 2 == 1), *open_fields))
+    found.append(with_open_sizes(case("f64", linear, SCHEDULES["few"], storage=F64, grid_storage=F64), "images", "samples", "sizes"))
     found.append(with_long_indices(case("linear", linear, SCHEDULES["few"])))
     found.append(case("f64", linear, SCHEDULES["few"], storage=F64, grid_storage=F64))
     found.append(case("f16-grid", linear, SCHEDULES["few"], grid_storage=F16))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import from_strides, identity, permuted, regroup
 from nautilus_cli.ir.types import TensorType, dtype_of
@@ -34,6 +36,17 @@ def test_a_matrix_that_lies_right_is_used_as_it_is() -> None:
     packed, _ = pack_rows(constant(weights), identity((1, 3, 8)), "gemm_nk")
     assert packed.recipe == "dense"
     assert np.shares_memory(packed.array, weights)
+
+
+@pytest.mark.parametrize(("k", "recipe"), [(8, "dense"), (6, "gemm_nk")])
+@pytest.mark.parametrize("batch", [32, symbol("batch", 1, 4)])
+def test_what_a_batch_repeats_is_packed_once(k: int, recipe: str, batch: int) -> None:
+    """However large the batch is, or where only the run knows it."""
+    weights = np.arange(3 * k, dtype=np.float32).reshape(3, k)
+    packed, index_map = pack_rows(constant(weights), from_strides((batch, 3, k), (0, k, 1)), "gemm_nk")
+    assert packed.recipe == recipe and packed.array.size == 3 * 8
+    offsets, _ = bind(index_map, {"batch": 4}).offsets()
+    assert all(np.array_equal(packed.array.reshape(-1)[rows], weights) for rows in offsets)
 
 
 def test_gather_follows_any_map() -> None:

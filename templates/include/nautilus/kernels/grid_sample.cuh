@@ -8,6 +8,7 @@
 #include <nautilus/core/splat.cuh>
 #include <nautilus/device/device.cuh>
 #include <nautilus/device/outer_products.cuh>
+#include <nautilus/kernels/indices.cuh>
 #include <nautilus/kernels/places.cuh>
 #include <nautilus/memory/access.cuh>
 
@@ -36,8 +37,18 @@ NAUTILUS_DEVICE T cubic_weight(T distance) {
   return distance <= T(1) ? near : far;
 }
 
-// What a sample takes along one dimension of kSize elements.
-template <class Problem, int kSize, class T>
+// Elements of an image along a dimension: from the arguments where the problem has some that are not known at compile time.
+template <class Problem, int kAxis, class A, class Sizes = typename Problem::Sizes>
+NAUTILUS_DEVICE int size_of(const A &arguments, int) {
+  return static_cast<int>(number_of<kAxis>(arguments, Sizes()));
+}
+template <class Problem, int kAxis, class A>
+NAUTILUS_DEVICE constexpr int size_of(const A &, long) {
+  return static_cast<int>(Problem::kSizes[kAxis]);
+}
+
+// What a sample takes along one dimension.
+template <class Problem, class T>
 struct SampledAxis {
   using Place = typename Problem::GridCompute;
   static constexpr int kTaps = static_cast<int>(Problem::Taps::kValue);
@@ -46,16 +57,16 @@ struct SampledAxis {
   bool inside[kTaps];
   T weights[kTaps];
 
-  NAUTILUS_DEVICE explicit SampledAxis(Place coordinate) {
+  NAUTILUS_DEVICE SampledAxis(Place coordinate, int size) {
     const Place low = Problem::kIsAligned ? Place(0) : Place(-0.5);
-    const Place high = Problem::kIsAligned ? Place(kSize - 1) : Place(kSize - 0.5);
+    const Place high = Problem::kIsAligned ? Place(size - 1) : Place(size) - Place(0.5);
     Place place = Problem::kIsInElements ? coordinate
-                  : Problem::kIsAligned  ? (coordinate + Place(1)) / Place(2) * Place(kSize - 1)
-                                         : ((coordinate + Place(1)) * Place(kSize) - Place(1)) / Place(2);
+                  : Problem::kIsAligned  ? (coordinate + Place(1)) / Place(2) * Place(size - 1)
+                                         : ((coordinate + Place(1)) * Place(size) - Place(1)) / Place(2);
     if constexpr (kTaps == 1) place = device::rint(place);
     if constexpr (Problem::kIsReflected) place = reflected(place, low, high);
     // Cubic weights reach beyond the border from inside, so there only elements are clamped.
-    if constexpr (Problem::kIsClamped && kTaps != 4) place = place < Place(0) ? Place(0) : place > Place(kSize - 1) ? Place(kSize - 1) : place;
+    if constexpr (Problem::kIsClamped && kTaps != 4) place = place < Place(0) ? Place(0) : place > Place(size - 1) ? Place(size - 1) : place;
     const Place begin = kTaps == 1 ? place : device::floor(place);
     const Place ratio = place - begin;
     // Nothing lies as far out as this, nor where a NaN points to.
@@ -64,9 +75,9 @@ struct SampledAxis {
     NAUTILUS_UNROLL
     for (int tap = 0; tap < kTaps; ++tap) {
       int element = first + tap;
-      inside[tap] = !kIsZeroOutside || static_cast<unsigned>(element) < static_cast<unsigned>(kSize);
+      inside[tap] = !kIsZeroOutside || static_cast<unsigned>(element) < static_cast<unsigned>(size);
       if constexpr (Problem::kIsReflected) element = static_cast<int>(device::trunc(reflected(Place(element), low, high)));
-      elements[tap] = element < 0 ? 0 : element > kSize - 1 ? kSize - 1 : element;
+      elements[tap] = element < 0 ? 0 : element > size - 1 ? size - 1 : element;
       weights[tap] = T(1);
       if constexpr (kTaps == 2) weights[tap] = static_cast<T>(tap == 0 ? Place(1) - ratio : ratio);
       if constexpr (kTaps == 4) weights[tap] = static_cast<T>(cubic_weight(math::abs(ratio - Place(tap - 1))));
@@ -83,10 +94,11 @@ struct SampledAxes {
   static constexpr int kAxis = kAxes - kLeft;
   static constexpr int kTaps = static_cast<int>(Problem::Taps::kValue);
   Inner inner;
-  SampledAxis<Problem, static_cast<int>(Problem::kSizes[kAxis]), T> axis;
+  SampledAxis<Problem, T> axis;
 
-  template <class Coordinates>
-  NAUTILUS_DEVICE explicit SampledAxes(const Coordinates &coordinates) : inner(coordinates), axis(coordinates[kLeft - 1]) {}
+  template <class A, class Coordinates>
+  NAUTILUS_DEVICE SampledAxes(const A &arguments, const Coordinates &coordinates)
+      : inner(arguments, coordinates), axis(coordinates[kLeft - 1], size_of<Problem, kAxis>(arguments, 0)) {}
 
   // Adds up X along these dimensions; the places along those before are in AT, and IS_INSIDE says whether they exist.
   template <class X, int kVector, class A>
@@ -111,8 +123,8 @@ template <class Problem, class T>
 struct SampledAxes<Problem, 0, T> {
   using Index = typename Problem::Index;
 
-  template <class Coordinates>
-  NAUTILUS_DEVICE explicit SampledAxes(const Coordinates &) {}
+  template <class A, class Coordinates>
+  NAUTILUS_DEVICE SampledAxes(const A &, const Coordinates &) {}
 
   template <class X, int kVector, class A>
   NAUTILUS_DEVICE Vector<T, kVector> sum(const A &arguments, const Coordinates<Index, Problem::kSizesCount + 2> &at, bool is_inside) const {
@@ -138,7 +150,7 @@ NAUTILUS_DEVICE void grid_sample(const A &arguments) {
   for (int axis = 0; axis < kAxes; ++axis) {
     coordinates[axis] = static_cast<Place>(Grid::template apply<1>(arguments, nautilus::coordinates<Index>(own.image, own.place, axis))[0]);
   }
-  const SampledAxes<Problem, kAxes, T> axes(coordinates);
+  const SampledAxes<Problem, kAxes, T> axes(arguments, coordinates);
   Coordinates<Index, kAxes + 2> at;
   at.values[0] = own.image;
   at.values[kAxes + 1] = own.channel;
