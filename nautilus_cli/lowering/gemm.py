@@ -19,7 +19,7 @@ from nautilus_cli.lowering.lowered import Functors, Lowered, Lowering, main_stor
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.row_moments import leave_moments, moments_left
 from nautilus_cli.lowering.slots import PackedWeight, Slots, Status
-from nautilus_cli.passes.fuse import is_cheap
+from nautilus_cli.passes.fusible import is_cheap
 
 _TF32_MODES = ((F32, "3xtf32"), (F32, "tf32"))
 _DEAR = 20

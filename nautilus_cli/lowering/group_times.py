@@ -12,7 +12,7 @@ from nautilus_cli.lowering.choice import EMULATES, fitted, serves
 from nautilus_cli.lowering.groups import lower_group
 from nautilus_cli.lowering.ranges import dimensions, large
 from nautilus_cli.ops.normalized_matmul import FAMILY as NORMALIZED_MATMUL_FAMILY
-from nautilus_cli.passes.fuse import PRODUCTS
+from nautilus_cli.passes.prologue_clusters import PRODUCTS
 from nautilus_cli.targets.registry import target as target_named
 
 KERNEL_US = 1.6

@@ -12,7 +12,8 @@ from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.lowering.group_times import KERNEL_US, bytes_us, product_us
 from nautilus_cli.ops.gather import OPERATOR as GATHER
 from nautilus_cli.ops.movement import is_transparent
-from nautilus_cli.passes.fuse import PRODUCTS, fuse
+from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.prologue_clusters import PRODUCTS
 
 
 def choose_prologues(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:

@@ -11,7 +11,8 @@ from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Control, Reduction
 from nautilus_cli.passes.clusters import Clusters, Dataflow
-from nautilus_cli.passes.fuse import groups_of
+from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.grouping import groups_of
 
 
 def unfuse(fused: FusedGraph, apart: Collection[Group]) -> FusedGraph:
@@ -28,7 +29,7 @@ def unfuse(fused: FusedGraph, apart: Collection[Group]) -> FusedGraph:
             cluster = clusters.start(group.kind, group.anchor, members[0])
             for node in members[1:]:
                 clusters.add(cluster, node)
-    return FusedGraph(fused.graph, groups_of(clusters))
+    return FusedGraph(fused.graph, groups_of(clusters, fuse))
 
 
 def _alone(node: Node) -> tuple[str, Node | None]:

@@ -18,7 +18,8 @@ from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.ops.numbers import number
 from nautilus_cli.ops.places import places
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.fuse import MOST_COPIED, fuse
+from nautilus_cli.passes.copy_clusters import MOST_COPIED
+from nautilus_cli.passes.fuse import fuse
 from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
 

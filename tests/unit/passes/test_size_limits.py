@@ -11,7 +11,8 @@ from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.passes import clusters, pipeline, within_limits
-from nautilus_cli.passes.fuse import MOST_TOGETHER, fuse
+from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.grouping import MOST_TOGETHER
 from nautilus_cli.targets.registry import target
 from tests.support.random_graphs.checking import assert_plan_computes
 from tests.unit.passes.sketches import Sketch
