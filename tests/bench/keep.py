@@ -5,6 +5,7 @@ Usage:
     python -m tests.bench.keep open_products RUN.json WHERE    of the set `open_sizes`
     python -m tests.bench.keep gated RUN.json WHERE            of `tests.bench.gemm.gated`
     python -m tests.bench.keep models RUN.jsonl WHERE          of `tests.bench.zoo --out`; models that are not in it stay
+    python -m tests.bench.keep peers RUN.jsonl WHERE           of `tests.bench.peers --out`, likewise
     python -m tests.bench.keep dynamic RUN.json WHERE          of `tests.bench.dynamic run`; of images, `open_vit`
     python -m tests.bench.keep loops RUN.jsonl WHERE           of `tests.bench.loops run --out`
 
@@ -109,6 +110,16 @@ def models(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
     return {"rows": list(kept.values())}
 
 
+def peers(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
+    """Return the latency of models by others."""
+    keys = ("kind", "model", "dtype", "batch")
+    kept = {tuple(row[key] for key in keys): row for row in read("peers")["rows"]}
+    for row in run:
+        if "ms" in row:
+            kept[tuple(row[key] for key in keys)] = {key: row[key] for key in keys} | {"us": round(row["ms"] * 1e3, 1), "where": where}
+    return {"rows": list(kept.values())}
+
+
 def dynamic(run: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a run without what each first call took."""
     left_out = ("columns", "taken_bytes", "resident_bytes", "rows", "worst")
@@ -129,6 +140,7 @@ KINDS: dict[str, Callable[[Any, str], dict[str, Any]]] = {
     "dynamic": dynamic,
     "loops": loops,
     "open_vit": dynamic,
+    "peers": peers,
 }
 
 

@@ -240,17 +240,26 @@ def gated() -> str:
 
 
 def models() -> str:
-    """Return whole models."""
+    """Return whole models, with PyTorch's in brackets where it was measured."""
     found: dict[str, dict[str, Row]] = {}
     for row in read("models")["rows"]:
         name, _, dtype = row["model"].split(".")
         found.setdefault(name, {})[dtype] = row
+    torch = {(row["model"], row["dtype"]): row["us"] for row in read("peers")["rows"] if row["kind"] == "torch" and row["batch"] == 1}
     rows = []
     for name, by in found.items():
-        cells = [(us(by[t]["latency_us"]), f"{by[t]['max_abs']:.1e}") if t in by else ("–", "–") for t in ("fp16", "fp32")]
+        cells = [
+            (us(by[t]["latency_us"]), us(torch[name, t]) if (name, t) in torch else "–", f"{by[t]['max_abs']:.1e}")
+            if t in by
+            else ("–",) * 3
+            for t in ("fp16", "fp32")
+        ]
         launches = "/".join(dict.fromkeys(str(row["launches"]) for row in by.values()))
-        rows.append((name, launches, cells[0][0], cells[1][0], cells[0][1], cells[1][1]))
-    return table(("model", "launches", "fp16, µs", "fp32, µs", "worst error, fp16", "worst error, fp32"), rows)
+        rows.append((name, launches, *(cell for pair in zip(*cells, strict=True) for cell in pair)))
+    return table(
+        ("model", "launches", "fp16", "fp32", "torch, fp16", "torch, fp32", "worst error, fp16", "worst error, fp32"),
+        rows,
+    )
 
 
 def beside_static(name: str, sizes: str) -> str:

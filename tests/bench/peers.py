@@ -1,19 +1,21 @@
 """Measures PyTorch and onnxruntime on the benchmark models, for comparison. Needs a CUDA device and what `models.zoo` needs.
 
-Latency is the median over CUDA events around several runs in a row, inputs on the device; with a CUDA graph and without.
+Latency is the median over CUDA events around several runs in a row, inputs on the device; with a CUDA graph and without. Models are made on
+the device: to draw their weights on the CPU takes tens of seconds each.
 
-Usage: python -m tests.bench.peers torch|compile|onnxruntime NAME BATCH fp32|tf32|fp16|bf16 [FILE]     prints one JSON object
-
-FILE keeps the model that was built, and is read where it is there: building takes longer than measuring.
+Usage: python -m tests.bench.peers torch|compile|onnxruntime [--batch 1] [--out FILE] NAME.TYPE ...
+       NAME is one of models.zoo, TYPE fp32, tf32, fp16 or bf16; a JSON object a line
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,21 +60,10 @@ def host_milliseconds(run: Callable[[], object]) -> float:
     return elapsed / runs * 1e3
 
 
-def built(name: str, batch: int, dtype: str, kept: Path | None) -> tuple[torch.nn.Module, zoo.Inputs]:
-    """Return a model and its inputs, out of a file where that is there, else built, and kept there."""
-    if kept is not None and kept.exists():
-        module, inputs = torch.load(kept, weights_only=False)  # written by the other branch
-        return module, inputs
-    module, inputs = zoo.build(name, batch, TYPES[dtype])
-    if kept is not None:
-        torch.save((module, inputs), kept)
-    return module, inputs
-
-
-def measure_torch(name: str, batch: int, dtype: str, kept: Path | None, *, is_compiled: bool) -> dict[str, Any]:
+def measure_torch(name: str, batch: int, dtype: str, *, is_compiled: bool) -> dict[str, Any]:
     """Measure PyTorch, eager inside a CUDA graph or through torch.compile."""
-    module, inputs = built(name, batch, dtype, kept)
-    module, inputs = module.cuda(), tuple(t.cuda() for t in inputs)
+    with torch.device("cuda"):
+        module, inputs = zoo.build(name, batch, TYPES[dtype])
     if name in CHANNELS_LAST:
         module, inputs = module.to(memory_format=torch.channels_last), tuple(t.to(memory_format=torch.channels_last) for t in inputs)
     with torch.inference_mode():
@@ -99,13 +90,13 @@ def _measure_compiled(module: torch.nn.Module, inputs: zoo.Inputs) -> dict[str, 
     return {"compile_s": round(time.perf_counter() - begin, 1), "ms": device_milliseconds(lambda: compiled(*inputs))}
 
 
-def measure_onnxruntime(name: str, batch: int, dtype: str, kept: Path | None) -> dict[str, Any]:
+def measure_onnxruntime(name: str, batch: int, dtype: str) -> dict[str, Any]:
     """Measure onnxruntime's CUDA provider with inputs and outputs bound on the device, with a CUDA graph and without."""
     import onnxruntime
 
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():  # before the export, which takes longer than anything else
         return {"error": f"onnxruntime {onnxruntime.__version__} has no CUDA provider here"}
-    module, inputs = built(name, batch, dtype, kept)
+    module, inputs = zoo.build(name, batch, TYPES[dtype])
     with tempfile.TemporaryDirectory() as scratch, torch.inference_mode():
         path = Path(scratch) / "model.onnx"
         torch.onnx.export(module, inputs, path, dynamo=True, external_data=True, verbose=False, optimize=True)
@@ -144,26 +135,39 @@ def _measure_session(path: Path, inputs: zoo.Inputs, name: str, dtype: str, *, h
     return host_milliseconds(lambda: session.run_with_iobinding(binding))
 
 
-def main(arguments: list[str]) -> int:
-    """Run the command line; see the module's text."""
-    match arguments:
-        case ["torch" | "compile" | "onnxruntime" as kind, name, batch, dtype, *files] if (
-            name in zoo.MODELS and dtype in TYPES and len(files) <= 1
-        ):
-            kept = Path(files[0]) if files else None
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
+def measure(kind: str, name: str, batch: int, dtype: str) -> dict[str, Any]:
+    """Return the row of one model; what fails is told in it."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = dtype == "tf32"
     torch.backends.cudnn.benchmark = True
     begin = time.perf_counter()
-    if kind == "onnxruntime":
-        result = measure_onnxruntime(name, int(batch), dtype, kept)
-    else:
-        result = measure_torch(name, int(batch), dtype, kept, is_compiled=kind == "compile")
-    total = round(time.perf_counter() - begin, 1)
-    print(json.dumps({"kind": kind, "model": name, "batch": int(batch), "dtype": dtype, **result, "total_s": total}))
-    return 0
+    try:
+        if kind == "onnxruntime":
+            result = measure_onnxruntime(name, batch, dtype)
+        else:
+            result = measure_torch(name, batch, dtype, is_compiled=kind == "compile")
+    except Exception:  # the other models still count
+        result = {"error": traceback.format_exc()}
+    return {"kind": kind, "model": name, "batch": batch, "dtype": dtype, **result, "total_s": round(time.perf_counter() - begin, 1)}
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command line; see the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=["torch", "compile", "onnxruntime"])
+    parser.add_argument("models", nargs="+", metavar="NAME.TYPE")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--out", type=Path, metavar="FILE", help="for the rows")
+    options = parser.parse_args(arguments)
+    wanted = [model.rpartition(".") for model in options.models]
+    if unknown := [f"{name}.{dtype}" for name, _, dtype in wanted if name not in zoo.MODELS or dtype not in TYPES]:
+        parser.error(f"there is no {', '.join(unknown)}; names are {', '.join(zoo.MODELS)}, types {', '.join(TYPES)}")
+    rows = []
+    for name, _, dtype in wanted:
+        rows.append(json.dumps(measure(options.kind, name, options.batch, dtype)))
+        print(rows[-1], flush=True)
+        if options.out:
+            options.out.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return int(any("error" in json.loads(row) for row in rows))
 
 
 if __name__ == "__main__":

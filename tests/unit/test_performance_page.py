@@ -102,6 +102,10 @@ RUNS: dict[str, Any] = {
         {"model": f"net.dynamo.{dtype}", "kernels": 2, "launches": 3, "latency_us": 4.0, "match": True, "outputs": OUTPUTS}
         for dtype in ("fp16", "fp32")
     ],
+    "peers": [
+        {"kind": "torch", "model": "net", "dtype": "fp16", "batch": 1, "ms": 0.0075},
+        {"kind": "torch", "model": "net", "dtype": "fp32", "batch": 1, "error": "none"},
+    ],
     "dynamic": {"model": "net", "dims": [], "open": {}, "sequences": [SEQUENCE], "rows": [BESIDE]},
     "open_vit": {"model": "net", "dims": [], "open": {}, "rows": [BESIDE]},
     "loops": [{"name": "newton", "launches": 1, "stream_us": 2.0, "graph_us": 1.0, "match": True}],
@@ -114,7 +118,7 @@ CELLS = {
     "first_calls": "| 3, seed 5 | 1.90 | 1.50 | 10 / 20 µs | 0 bytes |",
     "gated": "| 1×2×3 | 4.00 | 5.00 | 9.00 |",
     "loops": "| newton | 1 | 2.00 | 1.00 |",
-    "models": "| net | 3 | 4.00 | 4.00 | 2.0e-03 | 2.0e-03 |",
+    "models": "| net | 3 | 4.00 | 4.00 | 7.50 | – | 2.0e-03 | 2.0e-03 |",
     "open_products": "| 64³ fp16 | 8.00 | 1.12 | – | – | – |",
     "open_vit": "| 2×64 | 10.00 | 11.00 | 1.10 |",
     "products": "| 64³ fp16 | 9.00 / 8.00 | 12.00 | 1.33 / 1.50 | 1.50 | 128×64, 2 |",
