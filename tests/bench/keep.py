@@ -92,7 +92,7 @@ def gated(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
     rows: dict[str, Row] = {}
     for row in run:
         kind = row["label"].split(":")[0]
-        if row["is_chosen"]:
+        if row["is_chosen"] and row.get("is_right", True):
             rows.setdefault("x".join(map(str, row["shape"])), {"shape": row["shape"]})[kind] = round(row["us"], 2)
     return {"where": where, "rows": list(rows.values())}
 
@@ -101,7 +101,7 @@ def models(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
     """Return the latency of whole models and how far they are from onnxruntime."""
     kept = {row["model"]: row for row in read("models")["rows"]}
     for row in run:
-        if "latency_us" in row:
+        if row["match"] and "latency_us" in row:  # the time of a wrong result is none
             outputs = row["outputs"].values()
             kept[row["model"]] = {key: row[key] for key in ("model", "kernels", "launches", "latency_us", "match")} | {
                 "max_abs": max(output["max_abs"] for output in outputs),

@@ -64,6 +64,12 @@ def test_the_fastest_kernel_and_the_choice_of_a_product_are_kept(docs: Path) -> 
     assert (first["where"], first["best"]["us"], other["where"]) == ("there", 5.0, "here")
 
 
+def test_times_of_wrong_results_are_not_kept(docs: Path) -> None:
+    row = RUNS["models"][0]
+    assert keep.models([row | {"match": False}], "here")["rows"] == []
+    assert len(keep.models([row], "here")["rows"]) == 1
+
+
 def test_open_extents_are_kept_beside_known_ones() -> None:
     run = [
         measured("8x64x32-fp16-kk", "same", 9.0),
