@@ -121,6 +121,15 @@ class Ranked(Protocol):
         ...
 
 
+@runtime_checkable
+class Priced(Protocol):
+    """A ranked family whose estimates the host can work out for open sizes, to choose among kernels."""
+
+    def open_ns(self, problem: Any, schedule: Any, target: Target) -> int:
+        """Return about what `estimated_us` says, in nanoseconds, as an expression of the sizes."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TensorMap:
     """A tensor that a kernel's bulk copies move boxes of, innermost dimension first; the host encodes it into the kernel's arguments.

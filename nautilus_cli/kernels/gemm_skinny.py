@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import inf
 
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import skinny_product
 from nautilus_cli.kernels.product import product_of
@@ -18,6 +19,10 @@ MOST_ROWS = 64
 """Rows of A beyond which other families are asked alone: B would be read again, or sums not fit."""
 MOST_ROWS_F32 = 8
 """The same of f32, which threads multiply: with 16 rows they are what takes the time, and gemm is as fast (H200)."""
+
+
+_TOO_MANY_NS = 10**6
+"""What each row more counts where a kernel is chosen among all."""
 
 
 def most_rows(multiply: DType) -> int:
@@ -100,6 +105,11 @@ class GemmSkinnyFamily(ProductFamily[SkinnyProduct, Schedule]):
         if problem.m > most_rows(problem.multiply):
             return inf
         return super().estimated_us(problem, schedule, target)
+
+    def open_ns(self, problem: Problem, schedule: Schedule, target: Target) -> int:
+        """Return the same in nanoseconds, as an expression of the sizes."""
+        too_many = maximum(0, problem.m - most_rows(problem.multiply))
+        return skinny_product.open_ns(problem.product, schedule, target) + too_many * _TOO_MANY_NS
 
 
 FAMILY = GemmSkinnyFamily(name="gemm_skinny", rules=skinny_product, problem_type=Problem, schedule_type=Schedule)

@@ -121,6 +121,10 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         """Return the schedule with what was chosen for one size undone: as many blocks as any takes."""
         return wgmma_product.for_all_sizes(problem.product, schedule, target)
 
+    def open_ns(self, problem: Problem, schedule: Schedule, target: Target) -> int:
+        """Return about what `estimated_us` says, in nanoseconds, as an expression of the sizes."""
+        return wgmma_product.open_ns(problem.product, schedule, target)
+
     def fitted(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> Problem:
         """Return the problem with the size of the results that bulk copies can store, 0 where they cannot, and whether they bring A."""
         a, epilogue = functors["A"], functors["Epilogue"]

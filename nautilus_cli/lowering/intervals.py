@@ -1,8 +1,9 @@
 """Which kernel serves which sizes: problems of open dimensions have several, of which the host launches one.
 
 What decides is one expression of a problem, its key: the rows of a product, the columns of a row program. Its range is walked in a ladder
-of sizes; neighbours whose best kernels do about as well with one are joined. A product or row program whose vectors or bulk copies need
-sizes that are multiples has kernels for such sizes too, which come first.
+of sizes; neighbours whose best kernels do about as well with one are joined. Of a product of which several of rows, columns and depth are
+open, each on its own, all of them decide (`lowering/regions.py`). A product or row program whose vectors or bulk copies need sizes that are
+multiples has kernels for such sizes too, which come first.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from itertools import islice, pairwise, product
 from math import ceil, gcd, isqrt, lcm, log2, prod
 from typing import Any, TypeVar
 
+import numpy as np
+
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Element, Quotient, Symbol, Symbolic, is_symbolic, lower, same, upper
 from nautilus_cli.ir.expression import Expression, Load
-from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.ir.substitution import substitute
-from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Persistent, Ranked
+from nautilus_cli.kernels.base import Choose, Family, KernelRequest, Mapped, Persistent, Priced, Ranked
 from nautilus_cli.kernels.registry import families
+from nautilus_cli.lowering import regions
 from nautilus_cli.lowering.choice import EMULATES, Chosen, chosen, fitted, serves
 from nautilus_cli.lowering.lowered import Functors, Lowered
 from nautilus_cli.lowering.ranges import MULTIPLE, NO_POINTS, OPEN_FAMILIES, RangedChoice, dimensions, is_legal, representative
@@ -36,10 +40,16 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "conv": ("pixels",),
     "depthwise": ("pixels",),
     "gemm": ("m", "n", "k", "batch"),
+    "gemm_mma": ("m", "n", "k", "batch"),
     "pool": ("pixels",),
     "row": ("columns", "rows"),
 }
 """Sizes of a family's problem of which the first that is open decides."""
+
+_PRODUCTS = ("gemm", "gemm_mma")
+"""Families that products have first: the second where an epilogue is handed, or hands on, what only tensor cores' kernels know."""
+
+NO_DIMS: Mapping[str, int] = {}
 
 _KEY = "key"
 """Name of a dimension that stands for a whole key; it is in no kernel."""
@@ -49,14 +59,31 @@ _RATIO = 2 ** (1 / 6)
 _TILES = ((32, 256), (64, 2048))
 """Where one dimension decides, a ladder has every multiple of the first up to the second, and beyond 16 steps an octave: there kernels'
 tiles end, and waves of blocks."""
+_FIRST_WEIGHT = 3.0
+"""Of the smallest size, where decoders stay, by that of an octave."""
 _COARSE_RATIO = 2.0
 _MOST_STEPS = 128
 _MOST_COMBINATIONS = 1024
-_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 16, "pool": 4}
+_MOST_KERNELS: Mapping[str, int] = {"conv": 8, "depthwise": 4, "gemm": 16, "gemm_mma": 16, "pool": 4}
 """By family: what further ones would gain."""
 _MOST_KERNELS_SPLIT = 6
 """The same of each half of a dimension that decides nothing else."""
 _MOST_EMULATED = 3
+_MOST_KERNELS_REST = 8
+"""Of a product whose rows, columns and depth decide, for sizes that are no multiples."""
+_MOST_SAMPLES, _MOST_LOOKED_AT, _MOST_LOOKED_AT_REST = 4096, 640, 24
+"""Of such a product: sizes at which kernels are compared, and at which they are looked for."""
+_SPREAD = (5**0.5 - 1) / 2
+"""By what share of all samples the next one is away that kernels are looked for at: the golden ratio spreads them evenly."""
+_PROBES, _NEAR = 24, 1.1
+"""At one in so many of them, and at the ends, all families are tried; by how much one may be slower than the best and is tried at all."""
+_LEAST_LOOKED_AT = 64
+"""Of columns and depth: below it kernels differ little."""
+_RARE_BELOW, _RARE_WEIGHT = 256, 0.25
+"""Columns and depth that products of models seldom have, and how much they count."""
+_FINE_FROM = 512
+_TILE = 64
+"""Rows and columns that are counted together: most tiles are whole numbers of them."""
 _SLACK = 1.03
 """How much slower than the best a kernel may be by the estimates and still serve: they are not closer than that."""
 _PENALTY = 4
@@ -121,11 +148,12 @@ class Intervals:
         if not dims or lowered.family not in KEYS or not is_known:
             only = self._of_counts(lowered, dims) or chosen(lowered, self._target, self._ranged)
             return (Serving(condition=0, chosen=only, functors=lowered.functors, dims={}),)
-        found = [Serving(condition=c, chosen=k, functors=lowered.functors, dims={}) for c, k in self._kernels(lowered)]
+        sizes = self._search.multiples(lowered, dims)
+        kernels = self._kernels(lowered, is_rest=bool(sizes))
+        found = [Serving(condition=c, chosen=k, functors=lowered.functors, dims={}) for c, k in kernels]
         if not found:
             rest = chosen(replace(lowered, alternatives=()), self._target, self._ranged)
             found.append(Serving(condition=0, chosen=rest, functors=lowered.functors, dims={}))
-        sizes = self._search.multiples(lowered, dims)
         if not sizes:
             return tuple(found)
         special = _bound(lowered, sizes)
@@ -133,8 +161,8 @@ class Intervals:
         # A multiple's range begins at one, so that 0, which is a multiple, too, is left to the kernels of all sizes.
         others = [dim % MULTIPLE for dim in plain.values()] + [1 - dim for dim in plain.values() if lower(dim) < 1]
         some = []
-        for condition, kernel in self._kernels(special):
-            both = maximum(*others, *([bind(condition, plain)] if is_symbolic(condition) else []))
+        for condition, kernel in self._kernels(special, plain=plain):
+            both = maximum(*others, *([condition] if is_symbolic(condition) else []))
             some.append(Serving(condition=both, chosen=kernel, functors=special.functors, dims=plain))
         return (*some, *found)
 
@@ -143,18 +171,19 @@ class Intervals:
 
         Tensor maps are the host's to encode, which does not know such sizes.
         """
-        if not dims or lowered.family != "gemm":
+        if not dims or lowered.family not in _PRODUCTS:
             return None
         problems = {name: problem for name, problem in _problems(lowered) if not isinstance(families()[name], Mapped)}
         best = self._search.best(problems, {d.name: representative(d) for d in dims})
         return None if best is None else self._search.on_target(best)
 
-    def _kernels(self, lowered: Lowered) -> list[tuple[int, Chosen]]:
-        """Return kernels with their conditions; the last one has none."""
+    def _kernels(self, lowered: Lowered, *, plain: Mapping[str, int] = NO_DIMS, is_rest: bool = False) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions, in PLAIN dimensions; the last one has none. Multiples have others where it IS_REST."""
         problems = tuple((name, problem) for name, problem in _problems(lowered) if serves(families()[name], problem, lowered.functors))
-        if problems not in self._known:
-            self._known[problems] = self._search.halves(dict(problems))
-        return self._known[problems]
+        key = (problems, is_rest)
+        if key not in self._known:
+            self._known[key] = self._search.kernels(dict(problems), plain, is_rest=is_rest)
+        return self._known[key]
 
 
 def _is_known_to_host(dim: Symbol) -> bool:
@@ -248,6 +277,13 @@ class _Search:
                 found.update(sizes)
         return found
 
+    def kernels(self, problems: Problems, plain: Mapping[str, int], *, is_rest: bool) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions, in PLAIN dimensions: as `regions`, fewer where it IS_REST, else as `halves`."""
+        name, problem = next(iter(problems.items()))
+        if self._has_regions(name, problem):
+            return self.regions(problems, plain, is_rest=is_rest)
+        return [(bind(condition, plain) if is_symbolic(condition) else condition, kernel) for condition, kernel in self.halves(problems)]
+
     def halves(self, problems: Problems) -> list[tuple[int, Chosen]]:
         """Return kernels with their conditions: as `case`, for the smaller and the larger sizes of a dimension that the key leaves out."""
         name, problem = next(iter(problems.items()))
@@ -309,6 +345,85 @@ class _Search:
                 found.pop()
             last = steps[number].key if has_ends or number + 1 == len(steps) else isqrt(steps[number].key * steps[number + 1].key)
             found.append((0 if number + 1 == len(steps) else key - last, kernel))
+        return found
+
+    def _has_regions(self, name: str, problem: Any) -> bool:
+        """Whether several of rows, columns and depth of a product decide, and the user names no sizes of them."""
+        if name not in _PRODUCTS or any(self._is_named(frozenset({d})) for d in dimensions(problem)):
+            return False
+        return len({size for size in (problem.m, problem.n, problem.k) if is_symbolic(size)}) > 1
+
+    def regions(self, problems: Problems, plain: Mapping[str, int], *, is_rest: bool) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions, in PLAIN dimensions, the last one without, of a product several of whose sizes decide.
+
+        Empty as `case` is.
+        """
+        walked, axes = _axes(problems)
+        fine = [regions.ladder(axis.low, axis.high, axis.divisor, _FINE_FROM) for axis in axes]
+        samples = regions.combined([axis.name for axis in axes], fine, _MOST_SAMPLES)
+        looked_at = _looked_at(axes, samples, self._most_looked_at(is_rest))
+        ends = regions.combined([axis.name for axis in axes], [(some[0], some[-1]) for some in fine], _MOST_SAMPLES)
+        walked = self._worth(walked, [*ends, *looked_at[: len(looked_at) // _PROBES]])
+        found = {(k.family.name, k.schedule): k for sizes in looked_at if (k := self.best(walked, sizes)) is not None}
+        kernels = [*found.values()]
+        if not kernels:
+            return []
+        weights = np.array([_weight(axes, sizes, fine[0][0]) for sizes in samples])
+        some = slice(None, None, 4 if len(samples) > _MOST_COMBINATIONS else 1)
+        loss = regions.losses([self._legal_us(kernels, walked, sizes) for sizes in samples[some]])
+        priced = [number for number, kernel in enumerate(kernels) if isinstance(kernel.family, Priced)]
+        if priced and loss[:, priced].min(axis=1).mean() < _SLACK:
+            kernels, loss = [kernels[number] for number in priced], loss[:, priced]
+        most = self._most(_MOST_KERNELS_REST if is_rest else regions.MOST_KERNELS)
+        few = [kernels[number] for number in regions.kept(loss, weights[some], most)]
+        on_target = [self.on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in few]
+        if len({(kernel.family.name, kernel.schedule) for kernel in on_target}) == 1:  # as on the emulator
+            return [(0, on_target[0])]
+        if all(isinstance(kernel.family, Priced) for kernel in few):
+            return self._cheapest(few, on_target, {name: bind(p, plain) for name, p in problems.items()})
+        loss = regions.losses([self._legal_us(few, walked, sizes) for sizes in samples])
+        features = np.array([[substitute(size, sizes) for size in _features(next(iter(walked.values())))] for sizes in samples])
+        sizes_there = _features(bind(next(iter(problems.values())), plain))
+        return [
+            (
+                maximum(*(sizes_there[feature] - limit for feature, limit in leaf.limits.items())) if leaf.limits else 0,
+                on_target[leaf.kernel],
+            )
+            for leaf in regions.leaves(features, loss, weights)
+        ]
+
+    def _cheapest(self, kernels: Sequence[Chosen], on_target: Sequence[Chosen], problems: Problems) -> list[tuple[int, Chosen]]:
+        """Return kernels with their conditions: each serves where none behind it is estimated to take less time."""
+        found: list[tuple[int, Chosen]] = []
+        least = 0
+        for number, kernel in reversed(list(enumerate(kernels))):
+            assert isinstance(kernel.family, Priced)
+            ns = named(f"ns{number}", kernel.family.open_ns(problems[kernel.family.name], kernel.schedule, self._judged()))
+            found.append((ns - least if found else 0, on_target[number]))
+            least = named(f"least{number}", minimum(ns, least)) if len(found) > 1 else ns
+        return found[::-1]
+
+    def _worth(self, problems: Problems, probes: Sequence[Mapping[str, int]]) -> Problems:
+        """Return those of the problems whose families come near the best one at some of a few sizes."""
+        found: set[str] = set()
+        for sizes in probes:
+            each = {name: self.best({name: problem}, sizes) for name, problem in problems.items()}
+            us = {name: self._legal_us([kernel], problems, sizes)[0] for name, kernel in each.items() if kernel is not None}
+            found |= {name for name, time in us.items() if time <= _NEAR * min(us.values())}
+        return {name: problem for name, problem in problems.items() if name in found}
+
+    def _most_looked_at(self, is_rest: bool) -> int:
+        if self.target.is_emulated:
+            return _MOST_EMULATED**3
+        return _MOST_LOOKED_AT_REST if is_rest else _MOST_LOOKED_AT
+
+    def _legal_us(self, kernels: Sequence[Chosen], problems: Problems, sizes: Mapping[str, int]) -> list[float]:
+        """Return the estimated times at some sizes of kernels that are legal at all."""
+        at = {name: bind(problems[name], sizes) for name in {kernel.family.name for kernel in kernels}}
+        found = []
+        for kernel in kernels:
+            assert isinstance(kernel.family, Ranked)
+            found.append(kernel.family.estimated_us(at[kernel.family.name], kernel.schedule, self._judged()))
         return found
 
     def _by_steps(self, family: Family, problem: Any, key: int) -> list[tuple[int, Chosen]]:
@@ -416,6 +531,40 @@ class _Search:
         return any(self.points.get(dim.name) for dim in dims)
 
 
+def _axes(problems: Problems) -> tuple[Problems, list[Symbol]]:
+    """Return problems whose sizes are walked, and their dimensions: each open size is one of its own where nothing else matters."""
+    first = next(iter(problems.values()))
+    sizes = list(dict.fromkeys(size for size in (first.m, first.n, first.k, first.batch) if is_symbolic(size)))
+    is_alone = all(any(same(value, size) for size in sizes) for value in expressions(first))
+    is_apart = sum(len(symbols(size)) for size in sizes) == len({s for size in sizes for s in symbols(size)})
+    if not is_alone or not is_apart:
+        return problems, list(dimensions(first))
+    walked = dict(problems)
+    for number, size in enumerate(sizes):
+        whole = symbol(f"{_KEY}{number}", max(1, lower(size)), upper(size), _common_divisor(size))
+        walked = {name: _with_key(problem, size, whole) for name, problem in walked.items()}
+    return walked, list(dimensions(next(iter(walked.values()))))
+
+
+def _weight(axes: Sequence[Symbol], sizes: Mapping[str, int], first: int) -> float:
+    """Return how much a sample counts: those of the smallest rows more, those of few columns or little depth less."""
+    weight = _FIRST_WEIGHT if sizes[axes[0].name] == first else 1.0
+    return weight * (_RARE_WEIGHT if any(sizes[axis.name] < min(_RARE_BELOW, axis.high) for axis in axes[1:]) else 1.0)
+
+
+def _looked_at(axes: Sequence[Symbol], samples: Sequence[Mapping[str, int]], most: int) -> list[Mapping[str, int]]:
+    """Return some of the samples, spread evenly, whose columns and depth are not small where there are larger ones."""
+    large = [s for s in samples if all(s[axis.name] >= min(_LEAST_LOOKED_AT, axis.high) for axis in axes[1:])]
+    return [large[int(number * _SPREAD * len(large)) % len(large)] for number in range(min(most, len(large)))]
+
+
+def _features(problem: Any) -> tuple[int, ...]:
+    """Return what decides about a product's kernel: its open sizes, and how many tiles the result has."""
+    sizes = list(dict.fromkeys(size for size in (problem.m, problem.n, problem.k, problem.batch) if is_symbolic(size)))
+    tiles = -(-problem.m // _TILE) * -(-problem.n // _TILE) * problem.batch
+    return (*sizes, tiles) if is_symbolic(tiles) else tuple(sizes)
+
+
 def _at(problem: Any, key: int, step: _Step) -> Iterator[Any]:
     """Yield a problem at a step, and just below where nothing divides it; the fields that are the key are exactly what the step says."""
     yield bind(_with_key(problem, key, step.key), step.sizes)
@@ -466,8 +615,8 @@ def _octave_parts(ladder: Sequence[_Step]) -> list[_Step]:
 
 
 def _weights(keys: Sequence[int]) -> list[float]:
-    """Return how much each step of a ladder counts: the part of an octave that it is the end of; the first, where decoders stay, three."""
-    return [3.0, *(log2(after / max(1, before)) for before, after in pairwise(keys))]
+    """Return how much each step of a ladder counts: the part of an octave that it is the end of; the first, where decoders stay, more."""
+    return [_FIRST_WEIGHT, *(log2(after / max(1, before)) for before, after in pairwise(keys))]
 
 
 def middle(dim: Symbol) -> int:

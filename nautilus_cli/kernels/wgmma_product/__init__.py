@@ -6,7 +6,7 @@
 
 from nautilus_cli.kernels.wgmma_product.choice import candidates, choose
 from nautilus_cli.kernels.wgmma_product.completion import completed, for_all_sizes
-from nautilus_cli.kernels.wgmma_product.estimate import emulated_ns, gpu_us
+from nautilus_cli.kernels.wgmma_product.estimate import emulated_ns, gpu_us, open_ns
 from nautilus_cli.kernels.wgmma_product.legality import violations
 from nautilus_cli.kernels.wgmma_product.problem import Loaded, WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import WARPGROUP_ROWS, consumer_registers, entry_registers, geometry, producer_registers
@@ -27,6 +27,7 @@ __all__ = [
     "for_all_sizes",
     "geometry",
     "gpu_us",
+    "open_ns",
     "producer_registers",
     "schedules",
     "violations",

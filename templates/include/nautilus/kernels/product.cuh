@@ -209,10 +209,11 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
       if constexpr (!LoaderB::kIsCopied) loader_b.fetch(arguments, number * Schedule::kTileK);
     }
   };
-  const auto copy = [&](int number, T *stage, int part) {
-    const int depth = least(number, tiles - 1) * Schedule::kTileK;  // the last one once more costs less than a branch
-    if constexpr (LoaderA::kIsCopied) loader_a.template copy<kParts>(arguments, depth, stage, part);
-    if constexpr (LoaderB::kIsCopied) loader_b.template copy<kParts>(arguments, depth, stage + LayoutA::kElements, part);
+  const auto copy = [&](auto is_checked, int number, T *stage, int part) {
+    constexpr bool kIsChecked = decltype(is_checked)::kValue != 0;
+    const int depth = (kIsChecked ? least(number, tiles - 1) : number) * Schedule::kTileK;  // the last one once more costs less than a branch
+    if constexpr (LoaderA::kIsCopied) loader_a.template copy<kParts, kIsChecked>(arguments, depth, stage, part);
+    if constexpr (LoaderB::kIsCopied) loader_b.template copy<kParts, kIsChecked>(arguments, depth, stage + LayoutA::kElements, part);
   };
   const auto store = [&](int number, T *stage) {
     if (number < tiles) {
@@ -231,25 +232,39 @@ NAUTILUS_DEVICE void product(const A &arguments, const SourceA &source_a, const 
     fetch(number);
     if (tiles > 0) {
       NAUTILUS_UNROLL
-      for (int part = 0; part < kParts; ++part) copy(number, filling, part);
+      for (int part = 0; part < kParts; ++part) copy(Static<1>{}, number, filling, part);
     }
     commit();
     store(number, filling);
     filling = next(filling);
   }
-  for (int number = 0; number < tiles; ++number) {
+  const auto advance = [&](auto is_checked, int number) {
     if constexpr (kIsAsync) device::cp_async_wait<kStages - 2>();
     // Before the barrier, since ptxas moves no load over one, and would put these off until what they bring is stored.
     fetch(number + kAhead);
     device::block_barrier();  // the tile is there, and the one before it has been read
     device::add_outer_products<typename Threads::Rows, typename Threads::Columns, LayoutA, LayoutB, Depths, LoaderB::kIsSwapped>(
-        sums, reading, place_a, reading + LayoutA::kElements, place_b, [&](int part) { copy(number + kAhead, filling, part); });
+        sums, reading, place_a, reading + LayoutA::kElements, place_b, [&](int part) { copy(is_checked, number + kAhead, filling, part); });
     commit();
     if constexpr (kStages == 1) device::block_barrier();
     store(number + kAhead, filling);
     reading = next(reading);
     filling = next(filling);
+  };
+  int number = 0;
+  // Of open sizes most tiles are whole all the same: these are copied without asking of each element whether it is there.
+  if constexpr (LoaderA::kIsCopied && LoaderB::kIsCopied && kHasOpenDepth<SourceA>) {
+    const bool has_all_rows = loader_a.has_all_rows(arguments, tile.m * Schedule::kTileM) && loader_b.has_all_rows(arguments, tile.n * Schedule::kTileN);
+    const int whole = has_all_rows ? source_a.depth(arguments) / Schedule::kTileK : 0;
+    loader_a.move(arguments, kAhead * Schedule::kTileK);
+    loader_b.move(arguments, kAhead * Schedule::kTileK);
+    for (; number + kAhead < whole; ++number) {
+      advance(Static<0>{}, number);
+      loader_a.move(arguments, Schedule::kTileK);
+      loader_b.move(arguments, Schedule::kTileK);
+    }
   }
+  for (; number < tiles; ++number) advance(Static<1>{}, number);
   if constexpr (kStages > 2) device::cp_async_wait<0>();
   device::dependency_trigger();
   if constexpr (Schedule::kSlicesK == 1) {

@@ -122,6 +122,12 @@ inline constexpr bool kHasShift = false;
 template <class Source>
 inline constexpr bool kHasShift<Source, decltype(static_cast<void>(Source::is_straight()))> = Source::is_straight();
 
+// Of a source whose depth is an argument; others do not say.
+template <class Source, class = void>
+inline constexpr bool kHasOpenDepth = false;
+template <class Source>
+inline constexpr bool kHasOpenDepth<Source, decltype(static_cast<void>(Source::kIsDepthKnown))> = !Source::kIsDepthKnown;
+
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate.
 // All numbers are powers of two.
 //
@@ -145,6 +151,7 @@ struct TileLoader {
   using Layout = typename Conditional<kIsCopied && kIsDepthLast, PaddedTileLayout<T, kOuter, kDepth>,
                                       TileLayout<kOuter, kDepth, kBlock, kGroup, kWays>>::Type;
   static constexpr bool kIsStraight = kIsCopied && kHasShift<Source>;
+  static constexpr bool kHasRowPointers = kIsStraight && kIsDepthLast && kHasOpenDepth<Source>;  // how far rows lie apart is no immediate
   static constexpr int kOuterVector = kIsDepthLast ? 1 : kVector;
   static constexpr int kDepthVector = kIsDepthLast ? kLanesDepth * kVector : 1;
   static constexpr int kVectorsStep = kIsDepthLast ? kLanesDepth * kOuter : kOuter / kVector;  // before depth moves on
@@ -162,6 +169,7 @@ struct TileLoader {
   int first_depth;
   typename Source::Row rows[kRows];
   const T *first;  // this thread's element of the tile at depth 0, where places are fixed
+  const T *row_next[kHasRowPointers ? kRows : 1];  // the same in each of its rows, at the depth of the tile that is copied next without checks
   typename Functor::template Inputs<kVector> inputs[kIsCopied ? 1 : kItems];
   Bits inside;  // bit: the item of that number was read
 
@@ -182,7 +190,34 @@ struct TileLoader {
       using Load = typename Functor::Load0;
       bool is_inside = true;
       first = Load::pointer(arguments) + Load::Map::offset(arguments, source.place(arguments, rows[0], 0, first_depth).at, is_inside);
+      if constexpr (kHasRowPointers) {
+        NAUTILUS_UNROLL
+        for (int row = 0; row < kRows; ++row) row_next[row] = first + distance(arguments, row * kOuterStep, 0);
+      }
     }
+  }
+
+  // How far apart elements lie, where that is the same everywhere.
+  template <class A>
+  NAUTILUS_DEVICE static auto distance(const A &arguments, int outer, int depth) {
+    using Map = typename Functor::Load0::Map;
+    bool is_inside = true;
+    return Map::offset(arguments, Source::shift(outer, depth), is_inside) - Map::offset(arguments, Source::shift(0, 0), is_inside);
+  }
+
+  // Moves on by DEPTH what is copied next without checks.
+  template <class A>
+  NAUTILUS_DEVICE void move(const A &arguments, int depth) {
+    if constexpr (kHasRowPointers) {
+      NAUTILUS_UNROLL
+      for (int row = 0; row < kRows; ++row) row_next[row] += distance(arguments, 0, depth);
+    }
+  }
+
+  // Whether the tile of rows that begins at TILE_OUTER has no others than there are.
+  template <class A>
+  NAUTILUS_DEVICE bool has_all_rows(const A &arguments, int tile_outer) const {
+    return Source::is_whole_outer(kOuter) || source.row(arguments, tile_outer + kOuter - 1).is_inside;
   }
 
   NAUTILUS_DEVICE bool is_active() const { return kVectors >= kThreads || thread < kVectors; }
@@ -192,8 +227,9 @@ struct TileLoader {
     return Layout::join(Layout::place(first_depth, kIsSwapped && kIsDepthLast ? first_outer ^ 1 : first_outer), Layout::place(item / kRows * kDepthStep, item % kRows * kOuterStep));
   }
 
-  // Copies the PART-th of PARTS of the tile that begins at TILE_DEPTH.
-  template <int kParts, class A>
+  // Copies the PART-th of PARTS of the tile that begins at TILE_DEPTH. What is not there is zero where it is checked; else all is there, and
+  // `move` has come to that depth.
+  template <int kParts, bool kIsChecked = true, class A>
   NAUTILUS_DEVICE void copy(const A &arguments, int tile_depth, T *tile, int part) const {
     static_assert(kIsCopied, "only what nothing is computed of is copied");
     if (!is_active()) return;
@@ -206,12 +242,14 @@ struct TileLoader {
       if (item >= kItems) break;
       bool is_inside = true;
       if constexpr (kIsStraight) {
-        const auto distance = [&](int outer, int depth) {
-          return Load::Map::offset(arguments, Source::shift(outer, depth), is_inside) - Load::Map::offset(arguments, Source::shift(0, 0), is_inside);
-        };
-        const T *const from = first + distance(0, tile_depth) + distance(item % kRows * kOuterStep, item / kRows * kDepthStep);
-        const bool is_row = Source::is_whole_outer(kOuter) || rows[item % kRows].is_inside;
-        const bool is_depth = Source::is_whole(kDepth) || tile_depth + first_depth + item / kRows * kDepthStep < source.depth(arguments);
+        const T *from;
+        if constexpr (kHasRowPointers && !kIsChecked) {
+          from = row_next[item % kRows] + distance(arguments, 0, item / kRows * kDepthStep);
+        } else {
+          from = first + distance(arguments, 0, tile_depth) + distance(arguments, item % kRows * kOuterStep, item / kRows * kDepthStep);
+        }
+        const bool is_row = !kIsChecked || Source::is_whole_outer(kOuter) || rows[item % kRows].is_inside;
+        const bool is_depth = !kIsChecked || Source::is_whole(kDepth) || tile_depth + first_depth + item / kRows * kDepthStep < source.depth(arguments);
         const int bytes = is_row && is_depth ? kBytes : 0;
         if constexpr (Layout::kIsAdded) {
           constexpr int kSize = static_cast<int>(sizeof(T));
