@@ -410,6 +410,7 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
   if (context->staging_block != 0)
     place_staging(context);
   context->is_fed = 0;
+  context->counts_are = COUNTS_NONE;
   bind_staging(context);
   forget_arguments(context);
   if (context->buckets != NULL)

@@ -37,7 +37,7 @@ struct nautilus_context {
   size_t count_words;   /* how many of them are read */
   size_t limit_words;   /* how many of them are read where a run failed */
   int64_t *count_dims;  /* room for the dimensions of a port */
-  int counts_are_read;  /* they are those of the last run */
+  enum { COUNTS_NONE, COUNTS_WRITTEN, COUNTS_READ } counts_are; /* of no run with these shapes; in the workspace; in COUNTS, too */
 
   struct replay replay;   /* where all shapes are fixed */
   struct bucket *buckets; /* where some are open: BUCKETS of them; one where the plan has steps and none is open */

@@ -73,7 +73,7 @@ nautilus_status counts_check(nautilus_context *context) {
   if (status == NAUTILUS_OK)
     status = error_driver(&model->place.driver, model->place.driver.api.cuStreamSynchronize(context->stream), "reading what the model counted");
   model_leave(model);
-  context->counts_are_read = 0;
+  context->counts_are = COUNTS_WRITTEN;
   for (size_t i = 0; i < model->payload.patch_count && status == NAUTILUS_OK; i++)
     if (model->payload.patches[i].kind == PATCH_LIMIT)
       status = check_limit(model, &model->payload.patches[i], context->counts[model->payload.patches[i].size]);
@@ -120,7 +120,10 @@ nautilus_status nautilus_output_shapes(nautilus_context *context, int64_t *const
   const nautilus_model *model = context->model;
   const struct payload_header *header = model->payload.header;
   nautilus_status status = NAUTILUS_OK;
-  if (!context->counts_are_read) {
+  if (context->count_words > 0 && context->counts_are == COUNTS_NONE)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_output_shapes: the model computes shapes of outputs, and the context has not run since "
+                                                "it was created or reshaped");
+  if (context->counts_are == COUNTS_WRITTEN) {
     TRY(model_enter(model));
     status = counts_enqueue(context, stream);
     if (status == NAUTILUS_OK)
@@ -132,6 +135,7 @@ nautilus_status nautilus_output_shapes(nautilus_context *context, int64_t *const
   for (size_t i = 0; i < header->output_count && status == NAUTILUS_OK; i++)
     if (outputs[i] != NULL)
       status = shape_of(context, header->input_count + i, outputs[i]);
-  context->counts_are_read = status == NAUTILUS_OK;
+  if (status == NAUTILUS_OK && context->counts_are == COUNTS_WRITTEN)
+    context->counts_are = COUNTS_READ;
   return status;
 }

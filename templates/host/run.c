@@ -80,7 +80,7 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
 }
 
 nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
-  context->counts_are_read = 0;
+  context->counts_are = COUNTS_WRITTEN;
   if (context->done != NULL)
     return launch_ordered(context, stream);
   TRY(update_graph(context));
@@ -219,7 +219,7 @@ static nautilus_status run_staged(nautilus_context *context) {
     if (counted > 0)
       TRY(copy_out(context, i, counted));
   }
-  context->counts_are_read = 1;
+  context->counts_are = COUNTS_READ;
   return NAUTILUS_OK;
 }
 

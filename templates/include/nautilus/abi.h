@@ -279,7 +279,8 @@ NAUTILUS_API nautilus_status nautilus_run_host(nautilus_context *context, const 
 /* The shapes of the outputs of the last run, which was enqueued on STREAM: waits for it, and reports what went wrong on the device. Where the
  * model computes how large an output is (NonZero, NonMaxSuppression, ...), nautilus_tensor says -1 of that dimension, and nautilus_shapes what
  * it is at most: the caller gives memory for that much, of which the run fills, densely, what this call says. OUTPUTS holds one array an
- * output, of as many numbers as it has dimensions, or NULL. After nautilus_run_host nothing is waited for, and STREAM does not matter. */
+ * output, of as many numbers as it has dimensions, or NULL. After nautilus_run_host nothing is waited for, and STREAM does not matter. Before
+ * a run with the context's shapes there are none to tell: NAUTILUS_INVALID_ARGUMENT, where the model computes any. */
 NAUTILUS_API nautilus_status nautilus_output_shapes(nautilus_context *context, int64_t *const *outputs, void *stream);
 
 /* Times runs on the context's own stream with device events, over the inputs of the last nautilus_run_host (zeros before it).
