@@ -17,7 +17,7 @@ from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues
 from tests.emulated.cases.gemm import with_long_indices
-from tests.emulated.cases.products import PART_COLUMNS, dense, gated, opened, shaped, summarised, worked_on
+from tests.emulated.cases.products import dense, gated, opened, shaped, summarised, worked_on
 from tests.emulated.harness import Case, output
 
 SCHEDULES = {
@@ -110,15 +110,9 @@ def fused(schedule: Schedule, storage: DType) -> Case:
 
 def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
     """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
-    operation = summarised(extents, result, shift=shift)
-    problem = Problem(
-        **shaped(extents),
-        multiply=F16,
-        b_is_constant=True,
-        part_columns=PART_COLUMNS,
-    )
+    problem = Problem(**products.summarises(extents))
     name = f"summarises-{result}-{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.tile_n}"
-    return product_case(name, problem, schedule, *operation)
+    return product_case(name, problem, schedule, *summarised(extents, result, shift=shift))
 
 
 def normalises(schedule: Schedule, extents: tuple[int, int, int, int], *, shift: float = 0.0, is_paired: bool = False) -> Case:

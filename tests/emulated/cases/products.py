@@ -217,6 +217,11 @@ def normalises(extents: tuple[int, int, int, int], *, is_paired: bool = False) -
     return fields | {"multiply": F16, "b_is_constant": True, "moment_parts": extents[3] // PART_COLUMNS, "moment_columns": PART_COLUMNS}
 
 
+def summarises(extents: tuple[int, int, int, int]) -> dict[str, Any]:
+    """Return what problems of `summarised` have in common."""
+    return {**shaped(extents), "multiply": F16, "b_is_constant": True, "part_columns": PART_COLUMNS}
+
+
 def _statistics(shape: tuple[int, int, int]) -> Expression:
     """Return the functor that stores means and squares of parts of SHAPE."""
     steps = Steps()
