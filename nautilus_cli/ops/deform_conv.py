@@ -69,7 +69,7 @@ def _taps(emitter: Emitter, found: Window, dtype: DType) -> Value:
     for axis in range(rank):
         shape = [1] * (rank + 2)
         shape[1 + axis] = found.results[axis]
-        windows = reshape(emitter, progression(emitter, found.results[axis], dtype), shape)
+        windows = reshape(emitter, progression(emitter, found.results[axis], dtype), tuple(shape))
         step = np.zeros(rank)
         step[rank - 1 - axis] = found.strides[axis]
         taps = emitter.node("Add", [taps, emitter.node("Mul", [windows, emitter.constant(step.astype(dtype.numpy))])])
