@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
 from nautilus_cli.driver.origin import sampled
-from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_values, told
+from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_values, values_text
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
@@ -59,7 +59,7 @@ def verify_sampled(
         for values in found:
             bindings = {**options.bindings, **as_bindings(values)}
             static = load(options.model, shapes=shapes, bindings=bindings, outputs=options.outputs)
-            yield f"{what} with {told(values)}", verify_loaded(static, library, given, progress)
+            yield f"{what} with {values_text(values)}", verify_loaded(static, library, given, progress)
 
 
 def worst(results: Iterable[tuple[str, VerifyResult]]) -> VerifyResult:

@@ -109,6 +109,6 @@ def as_bindings(values: Mapping[str, np.ndarray]) -> dict[str, str]:
     return {name: ",".join(repr(value) for value in array.reshape(-1).tolist()) for name, array in values.items()}
 
 
-def told(values: Mapping[str, np.ndarray]) -> str:
+def values_text(values: Mapping[str, np.ndarray]) -> str:
     """Return values in a few words."""
     return ", ".join(f"{quoted(name)} = {array.tolist()}" for name, array in values.items())

@@ -11,7 +11,7 @@ from typing import Any
 from nautilus_cli.driver.group_results import Fault, GroupResult, PerNode
 from nautilus_cli.driver.options import Progress, VerifyOptions, silent
 from nautilus_cli.driver.origin import given_shapes, open_error, open_origin, origin, reference_model, sampled_shapes, sized_shapes
-from nautilus_cli.driver.value_samples import as_bindings, given_values, ranges_of, sampled_values, told
+from nautilus_cli.driver.value_samples import as_bindings, given_values, ranges_of, sampled_values, values_text
 from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
@@ -112,7 +112,7 @@ def _origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, Lo
                 "values of inputs decide shapes, and none were found that the model takes", where=str(library.path), hint="Pass --inputs."
             )
         for values in found[-1:] if options.per_node else found:
-            yield f"{what} with {told(values)}", origin(library, options.model, shapes, as_bindings(values))
+            yield f"{what} with {values_text(values)}", origin(library, options.model, shapes, as_bindings(values))
 
 
 def _sized_origins(library: Library, options: VerifyOptions) -> Iterator[tuple[str, LoadedModel]]:

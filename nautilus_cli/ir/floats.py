@@ -69,14 +69,14 @@ def bounds(value: Float) -> tuple[float, float] | None:
     return min(corners), max(corners)
 
 
-def told(value: Float) -> str:
+def float_text(value: Float) -> str:
     """Return a number as text."""
     if isinstance(value, FloatElement):
         return f"{quoted(value.input)[1:-1]}[{value.index}]"
     if not isinstance(value, FloatOperation):
         return f"({value})" if " " in str(value) else str(value)
     if value.function == "single":
-        return told(value.left)
+        return float_text(value.left)
     if value.function == "divide" and not any(is_float(v) or is_symbolic(v) for v in (value.left, value.right)) and value.right:
         return f"{value.left / value.right:g}"  # type: ignore[operator]
-    return f"({told(value.left)} {_SIGNS[value.function]} {told(value.right)})"
+    return f"({float_text(value.left)} {_SIGNS[value.function]} {float_text(value.right)})"

@@ -28,13 +28,13 @@ ALIGNMENT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class MovingAddress:
     """An address that moves while the plan runs."""
 
     number: int
 
 
-Place = Value | Slot
+Place = Value | MovingAddress
 WordOf = Callable[[Place, int], Word]
 """From a place and how many bytes into it to the word that points there; known once every tensor has its place."""
 
@@ -111,9 +111,9 @@ class Walk:
         """Return the steps; none where all launches run, one after another."""
         return tuple(step(word) for step in self._steps) if self._has_control else ()
 
-    def _slot(self) -> Slot:
+    def _slot(self) -> MovingAddress:
         self.slots += 1
-        return Slot(self.slots - 1)
+        return MovingAddress(self.slots - 1)
 
     def _through(self, fused: FusedGraph, depth: int) -> Generator[Group, None, list[Unplaced]]:
         self.graphs.append(fused.graph)
@@ -236,7 +236,7 @@ class Walk:
     def _moving(self, wholes: Sequence[Value], pieces: Sequence[Value], reverse: Sequence[bool]) -> _Moving:
         """Give tensors, of which each iteration reads or writes a piece, addresses that move along them."""
         elements: list[Callable[[WordOf], Element]] = []
-        apart: list[tuple[Slot, Value]] = []
+        apart: list[tuple[MovingAddress, Value]] = []
         for whole, piece, is_reverse in zip(wholes, pieces, reverse, strict=True):
             slot = self._slot()
             elements.append(_element(slot, whole, piece, is_reverse))
@@ -257,7 +257,7 @@ class _Moving:
     """
 
     elements: Sequence[Callable[[WordOf], Element]]
-    apart: Sequence[tuple[Slot, Value]]
+    apart: Sequence[tuple[MovingAddress, Value]]
 
 
 def _reads(graph: Graph) -> dict[Value, int]:
@@ -287,7 +287,7 @@ def _copy(to: Place, source: Place, piece: Value) -> Unplaced:
     return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=ceiling(piece.type.bytes))
 
 
-def _carry(read: Slot, write: Slot, initial: Value, result: Value, spare: Value) -> Callable[[WordOf], Carry]:
+def _carry(read: MovingAddress, write: MovingAddress, initial: Value, result: Value, spare: Value) -> Callable[[WordOf], Carry]:
     """Return what iterations leave to each other of a state, of which two places take turns."""
     return lambda word: Carry(
         read=read.number,
@@ -300,7 +300,7 @@ def _carry(read: Slot, write: Slot, initial: Value, result: Value, spare: Value)
     )
 
 
-def _element(slot: Slot, whole: Value, piece: Value, is_reverse: bool) -> Callable[[WordOf], Element]:
+def _element(slot: MovingAddress, whole: Value, piece: Value, is_reverse: bool) -> Callable[[WordOf], Element]:
     """Return where the pieces of a tensor begin, and how far apart they lie."""
     size = piece.type.bytes
     if is_reverse:

@@ -9,7 +9,7 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import ceiling, counts_in
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import FusedGraph, Value
-from nautilus_cli.lowering.control import Slot, Walk
+from nautilus_cli.lowering.control import MovingAddress, Walk
 from nautilus_cli.lowering.counts import CountTable
 from nautilus_cli.lowering.groups import LoweredGroup
 from nautilus_cli.lowering.memory import Interval, place
@@ -86,11 +86,11 @@ class Places:
         """Return the argument word of a size, or where the kernel finds it."""
         return Word(kind="arena", value=self.table.size_offset(size)) if counts_in(size) else Word(kind="integer", value=size)
 
-    def word(self, referent: Referent | Slot, begin: int) -> Word:
+    def word(self, referent: Referent | MovingAddress, begin: int) -> Word:
         """Return the argument word that points so many bytes into a referent."""
         if isinstance(referent, Value):
             referent = self.walk.place(referent)
-        if isinstance(referent, Slot):
+        if isinstance(referent, MovingAddress):
             return Word(kind="slot", index=referent.number, value=begin)
         if isinstance(referent, Value):
             referent = self.weights.add(referent)  # a constant that a body reads as it does any operand is one of these

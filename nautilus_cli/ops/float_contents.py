@@ -10,7 +10,7 @@ from math import ceil, floor
 
 from nautilus_cli.ir.constructors import rounded
 from nautilus_cli.ir.dims import Float, FloatOperation
-from nautilus_cli.ir.floats import bounds, is_float, told
+from nautilus_cli.ir.floats import bounds, float_text, is_float
 from nautilus_cli.ir.indicators import chosen, less
 from nautilus_cli.ir.types import F32, F64, DType
 from nautilus_cli.ops.operands import DEFAULT_MOST
@@ -66,4 +66,4 @@ def to_integer(value: Float, manner: str) -> int:
     known = bounds(value)
     low, high = (-DEFAULT_MOST[0], DEFAULT_MOST[0]) if known is None else (floor(known[0]), ceil(known[1]))
     name = {"even": "round"}.get(manner, manner)
-    return rounded(value, manner, low, high, f"{name}({told(value)})")
+    return rounded(value, manner, low, high, f"{name}({float_text(value)})")

@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.constructors import rounded
 from nautilus_cli.ir.dims import Float, FloatOperation, is_symbolic, lower, same, upper
-from nautilus_cli.ir.floats import known, of_float, told
+from nautilus_cli.ir.floats import float_text, known, of_float
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F64, DType
@@ -78,7 +78,7 @@ class Resizing:
                 return 2 * maximum(reach, -floor(-reach / min(scale, 1.0)))
             most = 2 * upper(self.inputs[place])
             taken = FloatOperation("divide", reach, scale)
-            return 2 * maximum(reach, rounded(taken, "ceil", 0, reach * most, f"ceil({reach}/{told(scale)})"))
+            return 2 * maximum(reach, rounded(taken, "ceil", 0, reach * most, f"ceil({reach}/{float_text(scale)})"))
         assert self.sizes is not None
         pairs = list(zip(self.inputs, self.sizes, strict=True))
         if self.policy == "stretch":
@@ -97,7 +97,7 @@ def _scaled(size: int, scale: float | Float, most: int) -> int:
         factor = of_float(scale)
         low, high = (floor(np.float32(number) * np.float32(scale)) for number in (lower(size), upper(size)))
     product = FloatOperation("single", FloatOperation("multiply", size, factor))
-    return rounded(product, "floor", low, high, f"floor({size}*{told(factor)})")
+    return rounded(product, "floor", low, high, f"floor({size}*{float_text(factor)})")
 
 
 MOST_STRETCH = 32

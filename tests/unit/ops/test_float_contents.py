@@ -9,7 +9,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import element, symbol
 from nautilus_cli.ir.dims import Element, FloatElement, FloatOperation, lower, upper
-from nautilus_cli.ir.floats import bounds, known, of_float, told
+from nautilus_cli.ir.floats import bounds, float_text, known, of_float
 from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.types import F16, F32, F64, I64, DType
 from nautilus_cli.ops.float_contents import computed, to_integer
@@ -67,6 +67,6 @@ def test_what_the_host_does_not_compute() -> None:
 
 
 def test_numbers_as_text() -> None:
-    assert told(FloatOperation("single", FloatOperation("multiply", N, of_float(1.5)))) == "(n * 1.5)"
-    assert told(FloatOperation("subtract", FloatElement("scales", 2), N + 1)) == "(scales[2] - (n + 1))"
+    assert float_text(FloatOperation("single", FloatOperation("multiply", N, of_float(1.5)))) == "(n * 1.5)"
+    assert float_text(FloatOperation("subtract", FloatElement("scales", 2), N + 1)) == "(scales[2] - (n + 1))"
     assert known(of_float(0.75)) == 0.75 and known(N) is None and known(FloatElement("s", 0)) is None
