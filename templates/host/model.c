@@ -112,51 +112,6 @@ static nautilus_status list_owners(nautilus_model *model) {
   return NAUTILUS_OK;
 }
 
-/* Tells patches of what a row launches from all others. */
-static nautilus_status list_patches(nautilus_model *model) {
-  const struct payload *payload = &model->payload;
-  uint8_t *is_owned = calloc(payload->word_count + 1, sizeof *is_owned);
-  model->word_patches = calloc(payload->word_count + 1, sizeof *model->word_patches);
-  model->grid_patches = calloc(3 * model->row_count + 1, sizeof *model->grid_patches);
-  model->patches = calloc(payload->patch_count + 1, sizeof *model->patches);
-  if (is_owned == NULL || model->word_patches == NULL || model->grid_patches == NULL || model->patches == NULL) {
-    free(is_owned);
-    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
-  }
-  for (size_t i = 0; i < model->row_count; i++)
-    memset(is_owned + model->launches[i].word_first, 1, model->launches[i].word_count);
-  for (uint32_t i = 0; i < payload->patch_count; i++) {
-    const struct payload_patch *patch = &payload->patches[i];
-    size_t row = (size_t)patch->target - model->place.variant->launch_first;
-    if (patch->kind == PATCH_WORD && is_owned[patch->target])
-      model->word_patches[patch->target] = i + 1;
-    else if (patch->kind == PATCH_GRID && row < model->row_count)
-      model->grid_patches[3 * row + patch->field] = i + 1;
-    else if (patch->kind != PATCH_GRID && patch->kind != PATCH_MAP && patch->kind != PATCH_COUNT && patch->kind != PATCH_LIMIT)
-      model->patches[model->patch_count++] = i;
-  }
-  free(is_owned);
-  return NAUTILUS_OK;
-}
-
-/* Counting sort of the patches of tensor maps. */
-static nautilus_status list_map_patches(nautilus_model *model) {
-  const struct payload *payload = &model->payload;
-  model->map_first = calloc(payload->map_count + 2, sizeof *model->map_first);
-  model->map_patches = calloc(payload->patch_count + 1, sizeof *model->map_patches);
-  if (model->map_first == NULL || model->map_patches == NULL)
-    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
-  for (size_t i = 0; i < payload->patch_count; i++)
-    if (payload->patches[i].kind == PATCH_MAP)
-      model->map_first[payload->patches[i].target + 2]++;
-  for (size_t i = 2; i < payload->map_count + 2; i++)
-    model->map_first[i] += model->map_first[i - 1];
-  for (uint32_t i = 0; i < payload->patch_count; i++)
-    if (payload->patches[i].kind == PATCH_MAP)
-      model->map_patches[model->map_first[payload->patches[i].target + 1]++] = i;
-  return NAUTILUS_OK;
-}
-
 /* Counting sort of the words that name ports: how many each, where each begins, then each in its place. */
 static nautilus_status list_uses(nautilus_model *model) {
   size_t total = 0;
@@ -234,8 +189,7 @@ static nautilus_status build(nautilus_model *model, const nautilus_model_options
   model->launches = model->payload.launches + model->place.variant->launch_first;
   model->launch_count = model->place.variant->launch_count;
   TRY(list_owners(model));
-  TRY(list_patches(model));
-  TRY(list_map_patches(model));
+  TRY(patch_lists_create(model));
   TRY(list_uses(model));
   TRY(kinds_list(model));
   TRY(list_waits(model));
@@ -268,11 +222,7 @@ static void dispose(nautilus_model *model) {
   free(model->uses);
   free(model->owner);
   free(model->conditions);
-  free(model->word_patches);
-  free(model->grid_patches);
-  free(model->map_first);
-  free(model->map_patches);
-  free(model->patches);
+  patch_lists_destroy(&model->patch_lists);
   free(model->kinds);
   free(model->waits);
   free(model->moves);

@@ -2,6 +2,7 @@
 #ifndef NAUTILUS_HOST_MODEL_H
 #define NAUTILUS_HOST_MODEL_H
 
+#include "patch_lists.h"
 #include "payload.h"
 #include "target.h"
 
@@ -17,12 +18,7 @@ struct nautilus_model {
   size_t row_count;       /* of both */
   uint32_t *owner;        /* one a row: the launch that it is, or in whose place it is launched */
   uint32_t *conditions;   /* one a row, of those of alternatives: side by side, since each run of new shapes reads many */
-  uint32_t *word_patches; /* one a word of the rows: 1 + the patch that gives it; 0 where none does */
-  uint32_t *grid_patches; /* three a row, likewise */
-  uint32_t *map_first;    /* patches of map i: map_patches[map_first[i]] up to map_patches[map_first[i + 1]] */
-  uint32_t *map_patches;
-  uint32_t *patches;      /* all others of those that give a number: a run of new shapes needs these, and those of what it launches */
-  size_t patch_count;
+  struct patch_lists patch_lists;
   size_t port_count;
   size_t *use_first; /* rows that take the address of port i: uses[use_first[i]] up to uses[use_first[i + 1]] */
   uint32_t *uses;

@@ -44,21 +44,21 @@ static nautilus_status is_negative(void) {
 }
 
 nautilus_status patches_map(const nautilus_model *model, const struct shapes *shapes, size_t index, struct payload_map *map) {
+  const struct patch_list *list = &model->patch_lists.maps;
   *map = model->payload.maps[index];
-  for (uint32_t i = model->map_first[index]; i < model->map_first[index + 1]; i++) {
-    const struct payload_patch *patch = &model->payload.patches[model->map_patches[i]];
-    if (shapes->sizes[patch->size] < 0)
+  for (uint32_t i = list->first[index]; i < list->first[index + 1]; i++) {
+    int64_t value = shapes->sizes[list->puts[i].size];
+    if (value < 0)
       return is_negative();
-    patch_map(map, patch->field, (uint64_t)shapes->sizes[patch->size]);
+    patch_map(map, list->puts[i].field, (uint64_t)value);
   }
   return NAUTILUS_OK;
 }
 
-/* Puts a value in its place; values of other variants have none. */
+/* Puts a value in its place, which is not of what a row launches; values of other variants have none. */
 static nautilus_status apply(const nautilus_model *model, const struct payload_patch *patch, struct shapes *shapes) {
   const struct payload *payload = &model->payload;
   int64_t value = shapes->sizes[patch->size];
-  size_t row = (size_t)patch->target - model->place.variant->launch_first;
   uint64_t most = patch->kind == PATCH_BYTES   ? payload->ports[patch->target].bytes
                   : patch->kind == PATCH_ARENA ? payload->variants[patch->target].arena_bytes
                                                : INT64_MAX;
@@ -73,12 +73,6 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
   case PATCH_BYTES:
     shapes->port_bytes[patch->target] = (size_t)value;
     break;
-  case PATCH_GRID:
-    if (value < 1 || value > (patch->field == 0 ? MOST_BLOCKS_X : MOST_BLOCKS_YZ))
-      return error_set(NAUTILUS_UNSUPPORTED, "a launch of %lld blocks along dimension %u is not possible", (long long)value,
-                       (unsigned)patch->field);
-    shapes->grids[model->owner[row]][patch->field] = (uint32_t)value;
-    break;
   case PATCH_WORD:
     shapes->word_values[patch->target] = (uint64_t)value;
     break;
@@ -89,24 +83,36 @@ static nautilus_status apply(const nautilus_model *model, const struct payload_p
   return NAUTILUS_OK;
 }
 
-/* Puts what a row launches in its place. */
-static nautilus_status apply_row(const nautilus_model *model, uint32_t row, struct shapes *shapes) {
-  const struct payload_launch *launch = &model->launches[row];
-  for (int i = 0; i < 3; i++)
-    if (model->grid_patches[3 * row + i] > 0)
-      TRY(apply(model, &model->payload.patches[model->grid_patches[3 * row + i] - 1], shapes));
-  for (uint32_t i = launch->word_first; i < launch->word_first + launch->word_count; i++)
-    if (model->word_patches[i] > 0)
-      TRY(apply(model, &model->payload.patches[model->word_patches[i] - 1], shapes));
+static nautilus_status apply_grid(uint32_t field, int64_t value, uint32_t *grid) {
+  if (value < 0)
+    return is_negative();
+  if (value < 1 || value > (field == 0 ? MOST_BLOCKS_X : MOST_BLOCKS_YZ))
+    return error_set(NAUTILUS_UNSUPPORTED, "a launch of %lld blocks along dimension %u is not possible", (long long)value, (unsigned)field);
+  grid[field] = (uint32_t)value;
+  return NAUTILUS_OK;
+}
+
+/* Puts what a launch is with these sizes in its place. */
+static nautilus_status apply_row(const nautilus_model *model, size_t launch, struct shapes *shapes) {
+  const struct patch_list *list = &model->patch_lists.rows;
+  uint32_t row = shapes->rows[launch];
+  for (uint32_t i = list->first[row]; i < list->first[row + 1]; i++) {
+    const struct patch_put *put = &list->puts[i];
+    if (put->field < PATCH_GRID_FIELDS)
+      TRY(apply_grid(put->field, shapes->sizes[put->size], shapes->grids[launch]));
+    else
+      shapes->word_values[model->launches[row].word_first + put->field - PATCH_GRID_FIELDS] = (uint64_t)shapes->sizes[put->size];
+  }
   return NAUTILUS_OK;
 }
 
 nautilus_status patches_apply(const nautilus_model *model, struct shapes *shapes) {
+  const struct patch_lists *lists = &model->patch_lists;
   copy_fixed(model, shapes);
-  for (size_t i = 0; i < model->patch_count; i++)
-    TRY(apply(model, &model->payload.patches[model->patches[i]], shapes));
+  for (size_t i = 0; i < lists->other_count; i++)
+    TRY(apply(model, &model->payload.patches[lists->others[i]], shapes));
   for (size_t i = 0; i < model->launch_count; i++)
-    TRY(apply_row(model, shapes->rows[i], shapes));
+    TRY(apply_row(model, i, shapes));
   return NAUTILUS_OK;
 }
 
