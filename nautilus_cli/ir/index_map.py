@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -27,6 +28,7 @@ from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.stage_folding import merged_stage, tidy
 from nautilus_cli.ir.stages import Axis, Digits, Stage, row_major
 from nautilus_cli.ir.substitution import at_least_one, substitute
+from nautilus_cli.ir.terms import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,11 @@ def divisors(value: object) -> Iterator[int]:
 
 def from_strides(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> IndexMap:
     """Return the map whose coordinates are the dimensions of SHAPE, each with its stride."""
+    return _from_strides(tuple(map(plain, shape)), tuple(map(plain, strides)), plain(offset))
+
+
+@lru_cache(maxsize=1 << 13)  # layers that are alike ask for the same, in each pass that looks through movement
+def _from_strides(shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> IndexMap:
     return simplify(IndexMap((Stage(tuple((Axis(e, s),) for e, s in zip(shape, strides, strict=True)), offset),)))
 
 
@@ -164,6 +171,7 @@ def reshaped(extents: Sequence[int]) -> IndexMap:
     return identity(extents)
 
 
+@lru_cache(maxsize=1 << 13)
 def compose(outer: IndexMap, inner: IndexMap) -> IndexMap:
     """Return the map that applies OUTER (coordinates to a linear index) and then INNER (whose coordinates that index runs over).
 
