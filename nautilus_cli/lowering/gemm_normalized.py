@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.index_map import compose, from_strides, identity, regroup
 from nautilus_cli.ir.types import F32
 from nautilus_cli.kernels.gemm import Problem
@@ -13,6 +14,7 @@ from nautilus_cli.lowering.lowered import Lowered, Lowering
 from nautilus_cli.lowering.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.row_moments import leave_moments, moments_left, take_moments
 from nautilus_cli.lowering.slots import Slots
+from nautilus_cli.ops.movement import look_through
 from nautilus_cli.ops.normalized_matmul import NormalizedMatMulAttrs
 
 
@@ -52,7 +54,10 @@ def lower(lowering: Lowering) -> Lowered:
 
     functors = [("A", a_expression), ("B", packed_expression(weight, b_map, b, slots))]
     functors.append(("Epilogue", epilogue_expression(lowering, slots, result, walk, given=normalised)))
-    functors.append(("Moments", take_moments(moments, slots, m)))
+    held, to_held = look_through(moments, lowering.transparent())
+    if not to_held.is_identity:
+        raise InternalError("moments lie otherwise than the rows", where=result.tensor)
+    functors.append(("Moments", take_moments(held, slots, (m, parts))))
     fields = {"moment_parts": parts, "moment_columns": k // parts}
     left = moments_left(lowering.group)
     if left is not None:

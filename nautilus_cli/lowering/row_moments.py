@@ -65,10 +65,10 @@ def leave_moments(left: MomentsLeft, slots: Slots, walk: IndexMap) -> Expression
     return Expression(steps, (), tuple(Store(number, slot, F32, place) for number, place in enumerate(at)))
 
 
-def take_moments(moments: Value, slots: Slots, rows: int) -> Expression:
-    """Return the functor at (batch, row, value) that loads the moments of rows of a product of one batch."""
-    *_, parts, numbers = moments.type.static
-    return Expression((Load(slots.number(moments), F32, identity((1, rows, parts * numbers))),), (0,))
+def take_moments(moments: Value, slots: Slots, extents: tuple[int, int]) -> Expression:
+    """Return the functor at (batch, row, value) that loads the moments of a product of one batch, of (rows, parts)."""
+    rows, parts = extents
+    return Expression((Load(slots.number(moments), F32, identity((1, rows, parts * MOMENTS))),), (0,))
 
 
 def lower(lowering: Lowering) -> Lowered:

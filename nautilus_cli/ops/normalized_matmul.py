@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.types import F32, TensorType
 from nautilus_cli.ops.checks import operand, operand_count, optional_operand, same_dtype, shaped
 from nautilus_cli.ops.element_types import FLOATS
@@ -46,7 +47,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     moments = operand(inference, 2, "moments", (F32,))
     same_dtype(a, b, "B")
     shape = product_shape(a.static, b.static)
-    if len(b.static) != 2 or len(a.static) < 2 or moments.static[:-2] != a.static[:-1] or moments.static[-1] != MOMENTS:
+    if len(b.static) != 2 or len(a.static) < 2 or not same(moments.static[:-2], a.static[:-1]) or not same(moments.static[-1], MOMENTS):
         raise ModelError(f"multiplies {list(a.static)} and {list(b.static)} by moments of {list(moments.static)}")
     shaped(optional_operand(inference, 3, "bias", (F32,)), "bias", shape[-1:])
     return (TensorType(a.dtype, shape),)

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import prune, retarget, substitute
 from nautilus_cli.ir.types import BF16, F16, dtype_of
@@ -191,7 +192,7 @@ def _product(flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: 
     weight = emit.node("Transpose", (emit.constant(folded.weight),), perm=(1, 0))
     vectors = () if bias is None else (emit.constant(bias),)
     shape = (*next(node.operands()).type.static[:-1], *moments.type.static[-2:])
-    statistics = moments if moments.type.static == shape else emit.node("Reshape", (moments, emit.sizes(shape)))
+    statistics = moments if same(moments.type.static, shape) else emit.node("Reshape", (moments, emit.sizes(shape)))
     attrs = NormalizedMatMulAttrs(norm.epsilon, int(norm.is_centred))
     found = emit.node(NORMALIZED_MATMUL.name, (left, weight, statistics, *vectors), attrs)
     return retarget(emit.nodes, {found: result}), gone
@@ -200,7 +201,7 @@ def _product(flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: 
 def _rows_of(emit: GraphBuilder, node: Node, norm: RowNorm) -> Value:
     """Return the rows as a product has them, which may be shaped otherwise than the norm's."""
     shape = next(node.operands()).type.static
-    return norm.x if norm.x.type.static == shape else emit.node("Reshape", (norm.x, emit.sizes(shape)))
+    return norm.x if same(norm.x.type.static, shape) else emit.node("Reshape", (norm.x, emit.sizes(shape)))
 
 
 def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
@@ -210,7 +211,7 @@ def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
     if len(readers) != 1 or readers[0].op != "Add" or any(value is result for _, value in flow.graph.outputs):
         return None
     (reader,) = readers
-    if result not in reader.inputs or next(reader.results()).type != result.type:
+    if result not in reader.inputs or not _is_alike(next(reader.results()), result):
         return None
     (other,) = (value for value in reader.operands() if value is not result) if len(set(reader.inputs)) == 2 else (None,)
     constant = None if other is None else flow.source(other)[0].constant
@@ -218,6 +219,11 @@ def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
     if other is None or constant is None or not flow.is_whole(other) or constant.size != columns or other.type.static[-1] != columns:
         return None
     return reader, constant.astype(np.float32).reshape(-1)
+
+
+def _is_alike(value: Value, other: Value) -> bool:
+    """Whether two values have one type."""
+    return value.type.dtype == other.type.dtype and same(value.type.static, other.type.static)
 
 
 def _matrix(flow: Dataflow, node: Node) -> np.ndarray:

@@ -85,7 +85,7 @@ def _norm(flow: Dataflow, value: Value, products: tuple[Node, ...]) -> RowNorm |
     if affine is None or unit is None:
         return None
     x, epsilon, is_centred = unit
-    if x.type != value.type or flow.source(x)[0].constant is not None:
+    if x.type.dtype != value.type.dtype or not same(x.type.static, value.type.static) or flow.source(x)[0].constant is not None:
         return None
     return RowNorm(x, value, epsilon, is_centred, affine.gamma, affine.beta, products)
 

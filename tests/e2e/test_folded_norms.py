@@ -32,7 +32,7 @@ def weights() -> dict[str, np.ndarray]:
 
 def network(rows: int | str, mean: float) -> ModelProto:
     """Return two residual sums, whose rows have that MEAN, each normalised for what follows: the first for one product, by
-    LayerNormalization; the second for two, by RMSNormalization."""
+    LayerNormalization; the second for two, by RMSNormalization, one of which has them in other dimensions."""
     nodes = [
         helper.make_node("MatMul", ["x", "w0"], ["a"], "first"),
         helper.make_node("Add", ["a", "b0"], ["a1"]),
@@ -47,11 +47,13 @@ def network(rows: int | str, mean: float) -> ModelProto:
         helper.make_node("RMSNormalization", ["g", "gamma2"], ["q"], "rms"),
         helper.make_node("MatMul", ["q", "w3"], ["y0"], "left"),
         helper.make_node("Add", ["y0", "b3"], ["y"]),
-        helper.make_node("MatMul", ["q", "w4"], ["z"], "right"),
+        helper.make_node("Reshape", ["q", "flat"], ["q1"]),
+        helper.make_node("MatMul", ["q1", "w4"], ["z"], "right"),
     ]
     inputs = [port("x", rows, DEPTH, dtype=HALF), port("residual", rows, WIDTH, dtype=HALF)]
-    outputs = [port("y", rows, 40, dtype=HALF), port("z", rows, 24, dtype=HALF)]
-    return model(nodes, inputs, outputs, weights() | {"mean": np.array(mean, np.float16)}, opset=23)
+    outputs = [port("y", rows, 40, dtype=HALF), port("z", 1, rows, 24, dtype=HALF)]
+    constants = weights() | {"mean": np.array(mean, np.float16), "flat": np.array([1, -1, WIDTH])}
+    return model(nodes, inputs, outputs, constants, opset=23)
 
 
 def truth(feeds: dict[str, np.ndarray], mean: float) -> dict[str, np.ndarray]:
@@ -62,7 +64,7 @@ def truth(feeds: dict[str, np.ndarray], mean: float) -> dict[str, np.ndarray]:
     normal = (h - h.mean(-1, keepdims=True)) / np.sqrt(h.var(-1, keepdims=True) + 1e-6) * w["gamma1"] + w["beta1"]
     g = np.maximum(normal @ w["w1"] + w["b1"], 0) @ w["w2"] + h
     q = g / np.sqrt(np.square(g).mean(-1, keepdims=True) + 1e-5) * w["gamma2"]
-    return {"y": q @ w["w3"] + w["b3"], "z": q @ w["w4"]}
+    return {"y": q @ w["w3"] + w["b3"], "z": (q @ w["w4"])[None]}
 
 
 def check(library: nautilus_cli.Library, rows: int, mean: float) -> None:
