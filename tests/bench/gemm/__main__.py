@@ -4,7 +4,6 @@ Usage:
     python -m tests.bench.gemm build FILE [SET ...]     compile the jobs of some sets for sm_90a; needs no GPU
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
     python -m tests.bench.gemm chart OUT.json SVG       draw what a run of `ladder` measured; needs matplotlib
-    python -m tests.bench.gemm plot KEPT.json CHART     draw docs/products.json beside cuBLAS, as .svg or .png; needs matplotlib
 
 Sets: see SETS.
 """
@@ -77,11 +76,6 @@ def main(arguments: list[str]) -> int:
             return run(Path(path), Path(out))
         case ["chart", path, picture]:
             ladder.chart(Path(path), Path(picture))
-            return 0
-        case ["plot", kept, chart]:
-            from tests.bench.gemm import plot
-
-            plot.rates(Path(kept), Path(chart))
             return 0
     print(__doc__, file=sys.stderr)
     print(", ".join(SETS), file=sys.stderr)
