@@ -78,7 +78,7 @@ nautilus_status context_settle(nautilus_context *context, size_t launch);
 /* Takes the addresses of all ports and remembers which launches they are for. */
 void context_bind(nautilus_context *context, const cu_pointer *ports);
 
-/* Brings the graph up to the blocks and launches it, or launches one by one. */
+/* Runs the model with the addresses that were taken: by graphs, or where the context was created so, one launch after another. */
 nautilus_status context_launch(nautilus_context *context, cu_stream stream);
 
 /* Launches COUNT kernels from FIRST on, one by one, with the addresses that move as they are now. */

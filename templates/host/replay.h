@@ -16,7 +16,7 @@ struct replay {
   uint32_t (*grids)[3];
   uint64_t generation; /* of the context's blocks when it was last brought up to them; 0: not yet */
   int fits_all;        /* its edges are right for all alternatives; else they are those of what it launches */
-  uint32_t skipped;    /* how often these were launched one by one instead */
+  uint32_t skipped;    /* how often these ran as first runs do instead */
 };
 
 /* Builds the graph of COUNT launches from FIRST on as the argument blocks are now: a chain, in the plan's order. */

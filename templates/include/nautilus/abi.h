@@ -237,9 +237,9 @@ NAUTILUS_API nautilus_status nautilus_context_create(nautilus_model *model, cons
                                                      nautilus_context **context);
 
 /* Sets the shapes of the inputs for the runs to come. A context of a model with open dimensions begins with their smallest sizes. The
- * first run with new shapes launches kernel after kernel; the second one makes a graph of them, of which a context keeps the eight last
- * used. Memory that larger shapes need is allocated here, and waits for the runs so far; a workspace that the caller owns must suffice.
- * After an error the context runs with the shapes that it had. */
+ * first run with new shapes goes by graphs that the context has for all shapes; the second one makes a graph of its own, of which a context
+ * keeps the eight last used. Memory that larger shapes need is allocated here, and waits for the runs so far; a workspace that the caller
+ * owns must suffice. After an error the context runs with the shapes that it had. */
 NAUTILUS_API nautilus_status nautilus_context_reshape(nautilus_context *context, const int64_t *const *inputs);
 
 /* The same, with the values of inputs that decide shapes, as nautilus_shapes_of_values takes them: the runs to come take their sizes from

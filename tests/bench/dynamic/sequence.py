@@ -120,14 +120,14 @@ def in_sequence(dims: Mapping[str, DimRange], library: Library, count: int, seed
         for shape in (largest, None, None):
             run_us(shape)
         for shape in random_shapes(dims, count, seed):
-            note_memory()
             (reshape, launched, first), (_, _, second) = run_us(shape), run_us(None)
+            note_memory()  # not ahead of a first run, which it would find in other caches than later runs do
+            if rows:
+                print(*rows[-1], file=sys.stderr, flush=True)
             steady = [run_us(None) for _ in range(STEADY_RUNS)]
-            rows.append([reshape, launched, first, second, median(one[1] for one in steady), median(one[2] for one in steady)])
-            rows[-1].append(back_to_back_us())
-            print(*shape, *(round(us, 1) for us in rows[-1]), file=sys.stderr, flush=True)
-            rows[-1] = [*shape, *(round(us, 1) for us in rows[-1])]
-        note_memory()
+            steady_launched, steady_us = (median(one[part] for one in steady) for part in (1, 2))
+            times = reshape, launched, first, second, steady_launched, steady_us, back_to_back_us()
+            rows.append([*shape, *(round(us, 1) for us in times)])
     found: dict[str, Any] = {"shapes": len(rows), "seed": seed}
     if device is None:
         return found
