@@ -38,24 +38,45 @@ FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "group_m": 8, "stores_boxes": True},
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "ping_pong": True, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
     ),
-    (4096, 768, 3072): ({"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},),
-    (128, 768, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},),
-    (128, 3072, 768): ({"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},),
-    (128, 768, 3072): ({"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},),
+    (4096, 768, 3072): (
+        {"tile_m": 128, "tile_n": 192, "consumers": 2, "cluster_m": 2, "group_m": 8, "stores_boxes": True},
+        {"tile_m": 256, "tile_n": 96, "consumers": 2, "group_m": 8, "early_trigger": True},
+    ),
+    (128, 768, 768): (
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},
+        {"tile_m": 64, "tile_n": 32, "consumers": 1, "cluster_k": 2, "group_m": 8},
+    ),
+    (128, 3072, 768): (
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_m": 2, "group_m": 8, "early_trigger": True},
+    ),
+    (128, 768, 3072): (
+        {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 4, "group_m": 8},
+        {"tile_m": 128, "tile_n": 32, "consumers": 2, "cluster_k": 4, "group_m": 8},
+    ),
     (512, 3072, 768): (
         {"tile_m": 128, "tile_n": 96, "consumers": 2, "group_m": 8},
         {"tile_m": 128, "tile_n": 96, "consumers": 1, "group_m": 8},
+        {"tile_m": 128, "tile_n": 96, "consumers": 2, "cluster_m": 2, "group_m": 8, "early_trigger": True},
     ),
     (197, 768, 768): (
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},
     ),
-    (49, 512, 2048): ({"tile_m": 64, "tile_n": 32, "consumers": 1, "cluster_k": 4, "group_m": 8},),
+    (49, 512, 2048): (
+        {"tile_m": 64, "tile_n": 32, "consumers": 1, "cluster_k": 4, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 4, "group_m": 8},
+    ),
     (196, 1024, 256): (
         {"tile_m": 64, "tile_n": 32, "consumers": 1, "group_m": 8},
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},
     ),
-    (3136, 512, 128): ({"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8},),
+    (3136, 512, 128): (
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8},
+        {"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8, "early_trigger": True},
+    ),
     (64, 4096, 4096): (
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_k": 2, "group_m": 8},
         {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 2, "group_m": 8},
