@@ -17,7 +17,7 @@ from nautilus_cli.targets.base import Target
 # and of tf32 on an H200, to 10 % (rms).
 _CYCLES_PER_US = 1700  # with tensor cores under the power limit
 _START_CYCLES = 767
-_SHARING_CYCLES = 1100  # of clusters that share operands
+_SHARING_CYCLES = 500  # of clusters that share operands: with _PART_BYTES_PER_CYCLE 220 schedules of 16 small products
 _PART_CYCLES = 274  # for each block that shares the depth with another
 _TENSOR_SLOWDOWN = 1.32  # of the clock, under the power limit, and of tensor cores that wait
 _STEP_CYCLES = 249  # from one stage to the next, at least
@@ -25,7 +25,7 @@ _RING_CYCLES = 700  # until a stage has been filled again
 _SHARED_BYTES_PER_CYCLE = 128
 _L2_BYTES_PER_CYCLE = 76.7
 _NARROW_SLOWDOWN = 1.12  # of tiles of less than 128 rows or columns that are taken in turns, or shared: six products, 1.07 to 1.23
-_PART_BYTES_PER_CYCLE = 25.2
+_PART_BYTES_PER_CYCLE = 35
 _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
 _BOX_FINISH_CYCLES = 1970
