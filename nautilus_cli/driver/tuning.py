@@ -27,7 +27,7 @@ from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.alone import alone
 from nautilus_cli.lowering.fusion import choose_fusion
-from nautilus_cli.lowering.intervals import middle
+from nautilus_cli.lowering.ladders import middle
 from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.lowering.ranges import dimensions, representative
 from nautilus_cli.numerics import compare

@@ -13,9 +13,10 @@ from nautilus_cli.ir.functions import maximum
 from nautilus_cli.kernels.base import Choose, Geometry, KernelRequest, TensorMap, scalar_values
 from nautilus_cli.kernels.registry import tensor_maps
 from nautilus_cli.lowering.groups import LoweredGroup, at_group, note_of, origin_of
-from nautilus_cli.lowering.intervals import Intervals, Serving
+from nautilus_cli.lowering.intervals import Intervals
 from nautilus_cli.lowering.lowered import index_bits
 from nautilus_cli.lowering.plan import Alternative, Kernel, Launch, Word
+from nautilus_cli.lowering.serving import Serving
 from nautilus_cli.lowering.slots import PackedWeight
 from nautilus_cli.targets.base import Target
 

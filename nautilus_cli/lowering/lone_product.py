@@ -17,9 +17,10 @@ from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import family, tensor_maps
 from nautilus_cli.lowering.dispatch import first_serving
 from nautilus_cli.lowering.gemm import alternative_products, is_straight
-from nautilus_cli.lowering.intervals import Intervals, Serving
+from nautilus_cli.lowering.intervals import Intervals
 from nautilus_cli.lowering.lowered import INDEX_32_LIMIT, Lowered
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port, Word
+from nautilus_cli.lowering.serving import Serving
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.targets.base import Target
 

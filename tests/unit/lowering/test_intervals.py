@@ -25,10 +25,13 @@ from nautilus_cli.kernels import row
 from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.dispatch import first_serving
-from nautilus_cli.lowering.intervals import MULTIPLE, Intervals, _assigned, _ends, _weights
+from nautilus_cli.lowering.intervals import Intervals
+from nautilus_cli.lowering.kernels_by_key import assigned_kernels
+from nautilus_cli.lowering.ladders import tile_ends, weights_of
 from nautilus_cli.lowering.lowered import Lowered
 from nautilus_cli.lowering.plan import Launch, Plan
 from nautilus_cli.lowering.planner import plan_each
+from nautilus_cli.lowering.ranges import MULTIPLE
 from nautilus_cli.lowering.slots import Slots
 from nautilus_cli.passes import pipeline
 from nautilus_cli.targets.base import Target
@@ -211,22 +214,22 @@ def test_sizes_that_the_user_names_get_the_kernels_of_a_library_for_them_alone()
 
 def test_few_kernels_serve_many_steps_and_stay_while_they_do_about_as_well() -> None:
     costs = [[1.0, 1.01, 9.0], [1.0, 1.02, 9.0], [2.0, 1.0, 9.0], [1.0, 1.01, 9.0], [5.0, 5.0, 1.0]]
-    assert _assigned(costs, 3, [1.0] * 5) == [0, 0, 1, 1, 2]
-    assert len(set(_assigned(costs, 1, [1.0] * 5))) == 1
-    assert len(set(_assigned(costs, 2, [1.0] * 5))) == 2
+    assert assigned_kernels(costs, 3, [1.0] * 5) == [0, 0, 1, 1, 2]
+    assert len(set(assigned_kernels(costs, 1, [1.0] * 5))) == 1
+    assert len(set(assigned_kernels(costs, 2, [1.0] * 5))) == 2
 
 
 def test_steps_count_by_the_part_of_an_octave_that_they_end() -> None:
     costs = [[1.0, 2.0], [2.0, 1.0], [2.0, 1.0], [2.0, 1.0]]
-    assert _assigned(costs, 1, _weights([1, 1024, 1025, 1026])) == [1] * 4
-    assert _assigned(costs, 1, _weights([1, 2, 3, 4])) == [0] * 4
-    assert _assigned(costs, 1, _weights([1000, 1001, 1002, 1003])) == [0] * 4
+    assert assigned_kernels(costs, 1, weights_of([1, 1024, 1025, 1026])) == [1] * 4
+    assert assigned_kernels(costs, 1, weights_of([1, 2, 3, 4])) == [0] * 4
+    assert assigned_kernels(costs, 1, weights_of([1000, 1001, 1002, 1003])) == [0] * 4
 
 
 def test_a_ladder_has_the_ends_of_tiles() -> None:
     (dim,) = symbols(symbol("n", 1, 5000))
-    ends = _ends(dim)
+    ends = tile_ends(dim)
     assert {1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 576, 1024, 2048, 2176, 4096, 4352, 5000} <= set(ends)
     assert list(ends) == sorted(ends, reverse=True) and len(ends) < 80
     (dim,) = symbols(symbol("n", 24, 5000, 24))
-    assert all(24 <= size <= 5000 and size % 24 == 0 for size in _ends(dim))
+    assert all(24 <= size <= 5000 and size % 24 == 0 for size in tile_ends(dim))

@@ -14,8 +14,9 @@ from nautilus_cli.kernels.base import Family, Priced, Ranked
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering import regions
 from nautilus_cli.lowering.dispatch import first_serving
-from nautilus_cli.lowering.intervals import Intervals, Serving
+from nautilus_cli.lowering.intervals import Intervals
 from nautilus_cli.lowering.lone_product import LoneProduct
+from nautilus_cli.lowering.serving import Serving
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 
