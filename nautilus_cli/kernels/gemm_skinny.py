@@ -98,7 +98,7 @@ class GemmSkinnyFamily(ProductFamily[SkinnyProduct, Schedule]):
 
     def for_all_sizes(self, problem: Problem, schedule: Schedule, target: Target) -> Schedule:
         """Return the schedule with what was chosen for one size undone: rows of A in shared memory as the greatest depth needs them."""
-        return skinny_product.for_all_sizes(problem.product, schedule)
+        return skinny_product.for_all_sizes(problem.product, schedule, target)
 
     def estimated_us(self, problem: Problem, schedule: Schedule, target: Target) -> float:
         """Return the time on a GPU by the analytic model, in microseconds; where there are more than the most rows, others are faster."""

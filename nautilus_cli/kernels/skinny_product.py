@@ -281,9 +281,18 @@ def _with_rows(problem: SkinnyProduct, schedule: Schedule, depth: int, tile_k: i
     return replace(s, tile_k=ceil(max(1, tile_k or _MOST_RING_BYTES // _STAGES // row) / step) * step, stages=_STAGES)
 
 
-def for_all_sizes(problem: SkinnyProduct, schedule: Schedule) -> Schedule:
-    """Return the schedule, chosen for one depth, with rows in shared memory as the greatest needs them."""
-    return _with_rows(problem, schedule, upper(problem.shape.k)) if is_symbolic(problem.shape.k) else schedule
+def for_all_sizes(problem: SkinnyProduct, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule, chosen for one depth, with rows in shared memory as the greatest needs them.
+
+    Loops over an open depth take more registers where there are some, so the compiler is held to what so many blocks leave it as the
+    estimate counts on.
+    """
+    if not is_symbolic(problem.shape.k):
+        return schedule
+    s = _with_rows(problem, schedule, upper(problem.shape.k))
+    held = resident_blocks(target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(s), fewest=s.blocks)
+    wanted = replace(s, blocks=max(s.blocks, held))
+    return s if violations(problem, wanted, target) else wanted
 
 
 def schedules(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:  # noqa: ARG001 - as all rules have it
