@@ -1,0 +1,73 @@
+"""What a block of a product by mma.sync takes: tiles, shared memory and registers, as kernels/mma_product.cuh shares them out."""
+
+from __future__ import annotations
+
+from nautilus_cli.ir.functions import minimum
+from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, WARP_THREADS
+from nautilus_cli.kernels.mma_product.problem import MmaProduct
+from nautilus_cli.kernels.mma_product.schedule import Schedule
+
+MMA_M = 16
+"""Rows of a step of mma. Its columns go in pairs of steps, which are as many."""
+
+STEP_BYTES = 32
+"""Depth of a step of mma in bytes of either operand."""
+
+SUM_BYTES = 4
+
+LEAST_COPY_BYTES = 4
+"""Of a vector that is copied past registers."""
+
+
+def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
+    """Return the dynamic shared memory of a block: the stages, or the slices' sums that take their place."""
+    s = schedule
+    stages = s.stages * (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes
+    sums = s.slices_k * s.tile_m * s.tile_n * SUM_BYTES if s.slices_k * s.cluster_k > 1 else 0
+    return max(stages, sums)
+
+
+def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> int:
+    """Return about how many registers a thread takes: sums, sets of fragments, elements on their way, and addresses.
+
+    Vectors of 4 bytes and more of which nothing is computed are taken to be copied past registers.
+
+    Args:
+        fragments: 2 where the compiler is free, 1 for the least that it needs.
+    """
+    s = schedule
+    words = (s.warp_m + s.warp_n) // 4 * (fragments + (problem.terms > 1))
+    operands = ((s.tile_m, s.vector_a, problem.shape.a_work > 0), (s.tile_n, s.vector_b, False))
+    on_the_way = sum(
+        items(outer, s, vector) * vector
+        for outer, vector, is_computed in operands
+        if is_computed or vector * problem.element_bytes < LEAST_COPY_BYTES
+    )
+    sums = s.warp_m * s.warp_n // WARP_THREADS * (2 if problem.terms > 1 else 1)  # those of a tile apart
+    return sums + words + on_the_way + 40
+
+
+def grid(problem: MmaProduct, schedule: Schedule) -> tuple[int, int, int]:
+    """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
+    shape = problem.shape
+    tiles = -(-shape.m // schedule.tile_m) * -(-shape.n // schedule.tile_n)
+    return tiles * schedule.cluster_k, minimum(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
+
+
+def geometry(problem: MmaProduct, schedule: Schedule) -> Geometry:
+    """Return grid, threads and shared memory."""
+    return Geometry(grid=grid(problem, schedule), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule))
+
+
+def finished_columns(schedule: Schedule) -> int:
+    """Return how many neighbouring columns a warp finishes, as FinishShares of kernels/mma_product.cuh has it."""
+    s = schedule
+    rows, pairs = s.warp_m // MMA_M, s.warp_n // MMA_M
+    shares = max(1, min(s.slices_k * s.cluster_k, rows * (pairs // max(1, s.vector_c // 4))))
+    return max(1, pairs // (shares // min(rows, shares))) * MMA_M
+
+
+def items(outer: int, schedule: Schedule, vector: int) -> int:
+    """Return how many vectors of an operand's tile a thread brings."""
+    return max(1, outer * schedule.tile_k // vector // schedule.threads)
