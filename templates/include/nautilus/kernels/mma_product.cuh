@@ -141,7 +141,9 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
   typename Sink::Row rows[2 * kRows];
   NAUTILUS_UNROLL
   for (int i = 0; i < 2 * kRows; ++i) rows[i] = sink.row(arguments, tile.m * Schedule::kTileM + first_row + 8 * i + lane / 4);
-  const LaneMoments<4, Sink, 2 * kRows> moments(arguments, sink, rows);
+  LaneMoments<4, Sink, 2 * kRows> moments;
+  moments.start(arguments, sink, rows);
+  moments.join();
   NAUTILUS_UNROLL
   for (int i = 0; i < kRows; ++i) {
     exchange_columns<kTogether, kPairs>(sums[i]);

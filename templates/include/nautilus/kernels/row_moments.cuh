@@ -15,42 +15,90 @@ NAUTILUS_DEVICE auto read_moments(const A &arguments, const Sink &sink, const ty
   return Sink::PartMoments::template apply<kWidth>(arguments, sink.at_moments(row, 2 * part));
 }
 
-// Of kRows rows, each of which kLanes neighbouring lanes have in common: these share out its parts. All lanes call it. SQUARES of a result is
-// the variance.
+// Mean and variance of kRows rows, each of which kLanes neighbouring lanes have in common: these share out its parts. All lanes call each
+// function. SQUARES of a result is the variance.
 //
 // Means are taken from the first part's on, M: with P parts, (M - mean)² is at most P times the variance between means, since it is one of
 // P terms of that. So the difference of both sums below loses a factor of P + 1 to cancellation at most, however far the mean is from zero.
 //
 // Reads are issued together, and none is in a branch, which would wait for it: what is too much is read where something is, and not added.
-template <int kLanes, class Sink, int kRows, class A>
-NAUTILUS_DEVICE void join_moments(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows], Moments (&joined)[kRows]) {
-  constexpr int kParts = Sink::kMomentParts, kColumns = Sink::kMomentColumns;
-  constexpr int kTogether = kParts % 2 == 0 ? 2 : 1;  // parts that are read at once
-  constexpr int kReads = kParts / kTogether, kOwn = (kReads + kLanes - 1) / kLanes, kBatch = least(kOwn, 8);
-  constexpr bool kIsShared = kReads % kLanes == 0 && kOwn % kBatch == 0;  // out evenly
-  const int lane = static_cast<int>(static_cast<unsigned>(device::lane_index()) % kLanes);
+// Few parts stay in registers until they are joined, so that nothing waits for them before the products.
+template <int kLanes, class Sink, int kRows, bool kIsEmpty = Sink::kMomentParts == 0>
+struct LaneMoments {
+  static constexpr int kParts = Sink::kMomentParts, kColumns = Sink::kMomentColumns;
+  static constexpr int kTogether = kParts % 2 == 0 ? 2 : 1;  // parts that are read at once
+  static constexpr int kReads = kParts / kTogether, kOwn = (kReads + kLanes - 1) / kLanes, kBatch = least(kOwn, 8);
+  static constexpr bool kIsShared = kReads % kLanes == 0 && kOwn % kBatch == 0;  // out evenly
+  static constexpr bool kIsHeld = kOwn <= 4;
   struct Sums {
     float distance, squared, within;
-  } sums[kRows] = {};
+  };
+  Moments of[kRows];
   float first[kRows];
-  NAUTILUS_UNROLL
-  for (int row = 0; row < kRows; ++row) first[row] = read_moments<1>(arguments, sink, rows[row], 0)[0];
-  for (int begin = 0; begin < kOwn; begin += kBatch) {
-    Vector<float, 2 * kTogether> parts[kRows][kBatch];
-    const auto number = [&](int i) { return (begin + i) * kLanes + lane; };
+  Sums sums[kRows];
+  Vector<float, 2 * kTogether> held[kIsHeld ? kRows : 1][kIsHeld ? kOwn : 1];
+
+  // Asks for what the rows have.
+  template <class A>
+  NAUTILUS_DEVICE void start(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows]) {
+    NAUTILUS_UNROLL
+    for (int row = 0; row < kRows; ++row) {
+      first[row] = read_moments<1>(arguments, sink, rows[row], 0)[0];
+      sums[row] = {};
+    }
+    if constexpr (kIsHeld) {
+      read<kOwn>(arguments, sink, rows, 0, held);
+    } else {
+      for (int begin = 0; begin < kOwn; begin += kBatch) {
+        Vector<float, 2 * kTogether> parts[kRows][kBatch];
+        read<kBatch>(arguments, sink, rows, begin, parts);
+        add<kBatch>(begin, parts);
+      }
+    }
+  }
+  NAUTILUS_DEVICE void join() {
+    if constexpr (kIsHeld) add<kOwn>(0, held);
     NAUTILUS_UNROLL
     for (int row = 0; row < kRows; ++row) {
       NAUTILUS_UNROLL
-      for (int i = 0; i < kBatch; ++i) {
-        const int place = kIsShared ? number(i) : least(number(i), kReads - 1);
+      for (int bit = 1; bit < kLanes; bit *= 2) {
+        const Sums other = device::shuffle_xor(sums[row], bit);
+        sums[row] = {sums[row].distance + other.distance, sums[row].squared + other.squared, sums[row].within + other.within};
+      }
+      const float distance = sums[row].distance * (1.0f / kParts);
+      const float between = device::multiply_add(-distance, sums[row].distance, sums[row].squared) * (1.0f / kParts);
+      of[row] = {first[row] + distance, device::multiply_add(sums[row].within, 1.0f / (kParts * kColumns), between > 0.0f ? between : 0.0f)};
+    }
+  }
+  // Hands sums of the row with a number to the epilogue.
+  template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
+  NAUTILUS_DEVICE auto finish(int row, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &values) const {
+    return Epilogue::template compute<kWidth>(arguments, at, inputs, values, Splat<float>{of[row].mean}, Splat<float>{of[row].squares});
+  }
+
+ private:
+  NAUTILUS_DEVICE static int number(int i) {
+    return i * kLanes + static_cast<int>(static_cast<unsigned>(device::lane_index()) % kLanes);
+  }
+  template <int kCount, class A>
+  NAUTILUS_DEVICE static void read(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows], int begin,
+                                   Vector<float, 2 * kTogether> (&parts)[kRows][kCount]) {
+    NAUTILUS_UNROLL
+    for (int row = 0; row < kRows; ++row) {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kCount; ++i) {
+        const int place = kIsShared ? number(begin + i) : least(number(begin + i), kReads - 1);
         parts[row][i] = read_moments<2 * kTogether>(arguments, sink, rows[row], place * kTogether);
       }
     }
+  }
+  template <int kCount>
+  NAUTILUS_DEVICE void add(int begin, const Vector<float, 2 * kTogether> (&parts)[kRows][kCount]) {
     NAUTILUS_UNROLL
     for (int row = 0; row < kRows; ++row) {
       NAUTILUS_UNROLL
-      for (int i = 0; i < kBatch; ++i) {
-        const bool is_own = kIsShared || number(i) < kReads;
+      for (int i = 0; i < kCount; ++i) {
+        const bool is_own = kIsShared || number(begin + i) < kReads;
         NAUTILUS_UNROLL
         for (int part = 0; part < kTogether; ++part) {
           const float distance = is_own ? parts[row][i][2 * part] - first[row] : 0.0f;
@@ -61,41 +109,14 @@ NAUTILUS_DEVICE void join_moments(const A &arguments, const Sink &sink, const ty
       }
     }
   }
-  NAUTILUS_UNROLL
-  for (int row = 0; row < kRows; ++row) {
-    NAUTILUS_UNROLL
-    for (int bit = 1; bit < kLanes; bit *= 2) {
-      const Sums other = device::shuffle_xor(sums[row], bit);
-      sums[row] = {sums[row].distance + other.distance, sums[row].squared + other.squared, sums[row].within + other.within};
-    }
-    const float distance = sums[row].distance * (1.0f / kParts);
-    const float between = device::multiply_add(-distance, sums[row].distance, sums[row].squared) * (1.0f / kParts);
-    joined[row] = {first[row] + distance, device::multiply_add(sums[row].within, 1.0f / (kParts * kColumns), between > 0.0f ? between : 0.0f)};
-  }
-}
-
-// Those of kRows rows that a lane has; nothing where the epilogue of SINK takes none.
-template <int kLanes, class Sink, int kRows, bool kIsEmpty = Sink::kMomentParts == 0>
-struct LaneMoments {
-  Moments of[kRows];
-
-  LaneMoments() = default;
-  template <class A>
-  NAUTILUS_DEVICE LaneMoments(const A &arguments, const Sink &sink, const typename Sink::Row (&rows)[kRows]) {
-    join_moments<kLanes>(arguments, sink, rows, of);
-  }
-  // Hands sums of the row with a number to the epilogue.
-  template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
-  NAUTILUS_DEVICE auto finish(int row, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
-    return Epilogue::template compute<kWidth>(arguments, at, inputs, sums, Splat<float>{of[row].mean}, Splat<float>{of[row].squares});
-  }
 };
 
+// Where the epilogue of SINK takes none.
 template <int kLanes, class Sink, int kRows>
 struct LaneMoments<kLanes, Sink, kRows, true> {
-  LaneMoments() = default;
   template <class A>
-  NAUTILUS_DEVICE LaneMoments(const A &, const Sink &, const typename Sink::Row (&)[kRows]) {}
+  NAUTILUS_DEVICE void start(const A &, const Sink &, const typename Sink::Row (&)[kRows]) {}
+  NAUTILUS_DEVICE void join() {}
   template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
   NAUTILUS_DEVICE auto finish(int, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
     return Epilogue::template compute<kWidth>(arguments, at, inputs, sums);

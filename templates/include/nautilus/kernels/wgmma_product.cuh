@@ -171,10 +171,19 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     typename Conditional<Schedule::kStoresBoxes, ColumnInputs<Sink, Schedule::kTileN>,
                          LaneInputs<Sink, Schedule::kTileN, Schedule::kVectorC>>::Type inputs;
     BandMoments<Sink> moments[Groups::kBands];
+    constexpr bool kHoldsMoments = Groups::kBands * Schedule::kTileN <= 128;  // while products are under way
+    const auto join_moments = [&] {
+      NAUTILUS_UNROLL
+      for (int band = 0; band < Groups::kBands; ++band) moments[band].join();
+    };
     const auto load_moments = [&](const typename TileWalk<Schedule>::Place &at) {
       NAUTILUS_UNROLL
       for (int band = 0; band < Groups::kBands; ++band)
-        moments[band] = band_moments(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows);
+        start_moments(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, moments[band]);
+      if constexpr (!kHoldsMoments) join_moments();
+    };
+    const auto finish_moments = [&] {
+      if constexpr (kHoldsMoments) join_moments();
     };
     const auto start_inputs = [&](const typename TileWalk<Schedule>::Place &at, int band) {
       inputs.start(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n);
@@ -202,6 +211,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
           if (number + clusters < walk.count) device::named_barrier_arrive(1 + (consumer + 1) % Schedule::kConsumers, 2 * kWarpgroupThreads);
           start_inputs(at, 0);
+          finish_moments();
         });
         place.advance((Schedule::kConsumers - 1) * tiles);
         finish(at, sums);
@@ -214,6 +224,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       load_moments(at);
       place.advance(slice);
       multiply_tile<OperandA, OperandB, T, kSlices, true>(sums, ring, place, first_row, ceil_divide(tiles - slice, kSlices), [] {});
+      finish_moments();
       finish_parts(arguments, sink_of(at.batch), received, kSlices > 1 ? 0 : consumer, slice, Schedule::kClusterK > 1 ? rank : 0,
                    at.m + first_m + first_row, at.n + first_n, sums, moments);
     } else if constexpr (kTerms == 3) {
@@ -223,6 +234,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         multiply_tile_split<OperandA, OperandB, Schedule::kConsumers>(sums, ring, place, rests, consumer, 1, tiles);
         load_moments(at);
         start_inputs(at, 0);
+        finish_moments();
         finish(at, sums);
       }
     } else {
@@ -233,6 +245,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
         multiply_tile<OperandA, OperandB, T>(sums, ring, place, first_row, tiles, [&] {
           if (!is_first) load_moments(at);
           start_inputs(at, 0);
+          finish_moments();
         });
         finish(at, sums);
       }

@@ -20,11 +20,11 @@ template <class Sink>
 using BandMoments = LaneMoments<4, Sink, 2>;
 
 template <class Sink, class A>
-NAUTILUS_DEVICE BandMoments<Sink> band_moments(const A &arguments, const Sink &sink, int first_row) {
+NAUTILUS_DEVICE void start_moments(const A &arguments, const Sink &sink, int first_row, BandMoments<Sink> &moments) {
   const int thread = device::thread_index().x % kWarpgroupThreads, lane = thread % device::kWarpThreads;
   const int row = first_row + thread / device::kWarpThreads * 16 + lane / 4;
   const typename Sink::Row rows[2] = {sink.row(arguments, row), sink.row(arguments, row + 8)};
-  return {arguments, sink, rows};
+  moments.start(arguments, sink, rows);
 }
 
 // What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. A chunk's are asked for
