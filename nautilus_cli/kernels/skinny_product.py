@@ -230,7 +230,7 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
         reasons.append("the epilogue takes one sum at a time; two make a result")
     if smem_bytes(s) > target.smem_bytes_block:
         reasons.append(f"{smem_bytes(s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}")
-    available = min(MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
+    available = _available_registers(s, target)
     if not target.is_emulated and registers(problem, s, fewest=True) > available:
         reasons.append(f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available")
     if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
@@ -292,7 +292,14 @@ def for_all_sizes(problem: SkinnyProduct, schedule: Schedule, target: Target) ->
     s = _with_rows(problem, schedule, upper(problem.shape.k))
     held = resident_blocks(target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(s), fewest=s.blocks)
     wanted = replace(s, blocks=max(s.blocks, held))
-    return s if violations(problem, wanted, target) else wanted
+    is_enough = registers(problem, wanted, fewest=True) <= _available_registers(wanted, target)
+    return wanted if is_enough and not target.is_emulated else s
+
+
+def _available_registers(schedule: Schedule, target: Target) -> int:
+    """Return how many registers a thread may have."""
+    s = schedule
+    return min(MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks) // 8 * 8)  # they come in eights
 
 
 def schedules(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:  # noqa: ARG001 - as all rules have it
