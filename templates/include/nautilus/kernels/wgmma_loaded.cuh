@@ -94,20 +94,12 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
 };
 
 // Writes A's tiles of all of this block's tiles of the result, from FIRST on, every STEP-th. SOURCE_OF(batch) gives the rows, which begin
-// FIRST_ROW further down, of depth from FIRST_TILE on. LOAD_B(place, tile, stage) starts the copy of B's; a constant B's first ones start
-// before earlier kernels have finished.
-template <class Operand, bool kBIsConstant, class Walk, class Ring, class A, class SourceOf, class LoadB>
+// FIRST_ROW further down, of depth from FIRST_TILE on. LOAD_B(place, tile, stage) starts the copy of B's; those of the first EARLY have.
+template <class Operand, class Walk, class Ring, class A, class SourceOf, class LoadB>
 NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Ring &ring, int first, int step, int first_row, int first_tile,
-                                 int tiles, SourceOf source_of, LoadB load_b) {
+                                 int tiles, int early, SourceOf source_of, LoadB load_b) {
   const int thread = device::thread_index().x;
   typename Ring::Place place;
-  int early = 0;  // tiles of B that are on their way before those of A
-  if constexpr (kBIsConstant) {
-    if (thread == 0) {
-      const auto at = walk.place(first);
-      for (; early < least(Ring::kStages, tiles); ++early) load_b(at, early, early);
-    }
-  }
   device::dependency_wait();
   for (int number = first; number < walk.count; number += step) {
     const auto at = walk.place(number);

@@ -114,12 +114,30 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   const int first_tile = Schedule::kClusterK > 1 ? rank * share : 0;
   const int tiles = least(share, all_tiles - first_tile);  // of depth, of this block
   const ReceivedSums<Schedule> received{ring.results};
-  if (thread == 0) {
+  const TileCopies<Schedule, OperandA, OperandB, A> copies{arguments, first_m, first_n, first_tile, beside};
+  // Each barrier takes time: there are no more than one tile of the result uses, where that is all.
+  const int stages = Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages;
+  int early = 0;  // tiles of a constant operand that are under way before those of the other
+  // Blocks that share out the depth are short-lived: one thread starts copies before the block has met, and another prepares what these do
+  // not need. It does not pay where the next kernel comes early.
+  constexpr bool kStartsAlone = kConstant != Constant::kNone && Groups::kParts > 1;
+  if constexpr (kStartsAlone) {
+    if (thread == 0) {
+      device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? 0 : Groups::kMapB]);
+      ring.prepare_full(stages);
+      early = start_ring<kConstant>(walk, ring, copies, block / kCluster, tiles);
+    } else if (thread == device::kWarpThreads) {
+      if constexpr (!OperandA::kIsLoaded) device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? Groups::kMapB : 0]);
+      ring.prepare_empty(stages);
+      received.prepare(rank);
+    }
+    device::warp_barrier();
+  } else if (thread == 0) {
     NAUTILUS_UNROLL
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
-    // Each barrier takes time: there are no more than one tile of the result uses, where that is all.
     if constexpr (Groups::kParts > 1) received.prepare(rank);
-    ring.prepare(Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages);
+    ring.prepare_full(stages);
+    ring.prepare_empty(stages);
   }
   if constexpr (kCluster > 1) device::cluster_arrive();
   if constexpr (Groups::kSharing > 1) {  // others bring tiles to this block's barriers
@@ -135,23 +153,16 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     } else {
       device::release_registers<Groups::kProducerRegisters>();
     }
-    using Place = typename TileWalk<Schedule>::Place;
-    const auto copy_b = [&](const Place &at, int tile, unsigned char *to, device::Mbarrier *barrier) {
-      OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, to, barrier,
-                     beside % Schedule::kClusterM, (1 << Groups::kSharing) - 1);
-    };
+    if constexpr (kConstant != Constant::kNone && !kStartsAlone) {
+      if (thread == 0) early = start_ring<kConstant>(walk, ring, copies, block / kCluster, tiles);
+    }
     if constexpr (OperandA::kIsLoaded) {
-      const auto load_b = [&](const Place &at, int tile, int stage) {
-        device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
-        copy_b(at, tile, ring.b(stage), ring.full + stage);
-      };
-      write_tiles<OperandA, kConstant == Constant::kB>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, source_of, load_b);
+      write_tiles<OperandA>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, early, source_of,
+                            [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+                              copies.template load_first<Constant::kB>(at, tile, ring, stage);
+                            });
     } else if (thread == 0) {
-      const auto copy_a = [&](const Place &at, int tile, unsigned char *to, device::Mbarrier *barrier) {
-        OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, to, barrier,
-                       beside / Schedule::kClusterM, (1 << Groups::kSharing) - 1);
-      };
-      fill_ring<kConstant>(walk, ring, block / kCluster, clusters, tiles, copy_a, copy_b);
+      fill_ring<kConstant>(walk, ring, copies, block / kCluster, clusters, tiles, early);
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
     device::warp_barrier();

@@ -51,15 +51,22 @@ struct Ring {
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
 
-  // One thread prepares the barriers of the first STAGES: a stage is full when its bytes are there and warps that write have done so, and
-  // empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so. Lanes side by side, each of a
-  // stage, take three times as long: places that differ go one by one.
-  NAUTILUS_DEVICE void prepare(int stages) const {
-    using Groups = Warpgroups<Schedule>;
+  // One thread prepares barriers of the first STAGES. A stage is full when its bytes are there and warps that write have done so. Lanes side by
+  // side, each of a stage, take three times as long: places that differ go one by one.
+  NAUTILUS_DEVICE void prepare_full(int stages) const {
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
       if (i >= stages) break;
       device::mbarrier_init(full + i, 1 + kWriters);
+    }
+    device::mbarrier_init_fence();
+  }
+  // It is empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so.
+  NAUTILUS_DEVICE void prepare_empty(int stages) const {
+    using Groups = Warpgroups<Schedule>;
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kStages; ++i) {
+      if (i >= stages) break;
       device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
     }
     device::mbarrier_init_fence();
@@ -76,27 +83,52 @@ struct Ring {
   }
 };
 
-// Fills a ring with the tiles of depth, TILES of each of the results' tiles from FIRST on, every STEP-th: by one thread. COPY_A(place, tile, to,
-// barrier) starts the copy of a tile of A, COPY_B that of one of B; those of a constant operand before earlier kernels have finished.
-template <Constant kConstant, class Walk, class Ring, class CopyA, class CopyB>
-NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, int first, int step, int tiles, CopyA copy_a, CopyB copy_b) {
-  using At = typename Walk::Place;
-  typename Ring::Place place;
-  const auto load_a = [&](const At &at, int tile, int stage) { copy_a(at, tile, ring.a(stage), ring.full + stage); };
-  const auto load_b = [&](const At &at, int tile, int stage) { copy_b(at, tile, ring.b(stage), ring.full + stage); };
-  const auto load_first = [&](const At &at, int tile, int stage) {
+// Starts the copies of the tiles of depth, from FIRST_TILE on, of a block's rows and columns, which begin FIRST_M and FIRST_N into those of its
+// cluster; there it is block BESIDE of those that share an operand.
+template <class Schedule, class OperandA, class OperandB, class A>
+struct TileCopies {
+  using Groups = Warpgroups<Schedule, OperandA::kIsLoaded>;
+  static constexpr uint16 kBlocks = (1 << Groups::kSharing) - 1;
+  const A &arguments;
+  int first_m, first_n, first_tile, beside;
+
+  template <class Place, class Ring>
+  NAUTILUS_DEVICE void load_a(const Place &at, int tile, const Ring &ring, int stage) const {
+    OperandA::load(arguments, arguments.maps[0], at.batch, at.m + first_m, (first_tile + tile) * OperandA::kDepth, ring.a(stage),
+                   ring.full + stage, beside / Schedule::kClusterM, kBlocks);
+  }
+  template <class Place, class Ring>
+  NAUTILUS_DEVICE void load_b(const Place &at, int tile, const Ring &ring, int stage) const {
+    OperandB::load(arguments, arguments.maps[Groups::kMapB], at.batch, at.n + first_n, (first_tile + tile) * OperandB::kDepth, ring.b(stage),
+                   ring.full + stage, beside % Schedule::kClusterM, kBlocks);
+  }
+  // Of a stage that is empty: the constant operand's, or B's. The other operand's follows.
+  template <Constant kConstant, class Place, class Ring>
+  NAUTILUS_DEVICE void load_first(const Place &at, int tile, const Ring &ring, int stage) const {
     device::mbarrier_arrive_expect(ring.full + stage, ring.kCopiedBytes);
     if constexpr (kConstant == Constant::kA) {
-      load_a(at, tile, stage);
+      load_a(at, tile, ring, stage);
     } else {
-      load_b(at, tile, stage);
+      load_b(at, tile, ring, stage);
     }
-  };
-  int early = 0;  // tiles of a constant operand that are on their way before those of the other
-  if constexpr (kConstant != Constant::kNone) {
-    const auto at = walk.place(first);
-    for (; early < least(Ring::kStages, tiles); ++early) load_first(at, early, early);
   }
+};
+
+// Starts the copies of a constant operand's tiles that an empty ring holds, of TILES of the result's tile FIRST; returns how many. What they
+// read no earlier kernel writes. One thread does it, and fills the ring.
+template <Constant kConstant, class Walk, class Ring, class Copies>
+NAUTILUS_DEVICE int start_ring(const Walk &walk, const Ring &ring, const Copies &copies, int first, int tiles) {
+  const auto at = walk.place(first);
+  const int early = least(Ring::kStages, tiles);
+  for (int tile = 0; tile < early; ++tile) copies.template load_first<kConstant>(at, tile, ring, tile);
+  return early;
+}
+
+// Fills a ring with the tiles of depth, TILES of each of the result's tiles from FIRST on, every STEP-th, once earlier kernels have finished. Of
+// the first EARLY the constant operand's have been started.
+template <Constant kConstant, class Walk, class Ring, class Copies>
+NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies &copies, int first, int step, int tiles, int early) {
+  typename Ring::Place place;
   device::dependency_wait();
   for (int number = first; number < walk.count; number += step) {
     const auto at = walk.place(number);
@@ -105,12 +137,12 @@ NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, int first, in
         --early;
       } else {
         device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
-        load_first(at, tile, place.stage);
+        copies.template load_first<kConstant>(at, tile, ring, place.stage);
       }
       if constexpr (kConstant == Constant::kA) {
-        load_b(at, tile, place.stage);
+        copies.load_b(at, tile, ring, place.stage);
       } else {
-        load_a(at, tile, place.stage);
+        copies.load_a(at, tile, ring, place.stage);
       }
       place.advance();
     }
