@@ -277,7 +277,7 @@ static nautilus_status build(nautilus_context *context, const nautilus_context_o
     TRY(program_create(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && !has_steps)
     TRY(is_open ? buckets_create(context) : replay_build(context, &context->replay, 0, context->model->launch_count));
-  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && is_open)
+  if (context->launch_mode == NAUTILUS_LAUNCH_GRAPH && is_open && context->shapes.is_set)
     TRY(chain_create(context));
   if (context->launch_mode == NAUTILUS_LAUNCH_STREAM || is_open || has_steps)
     TRY_DRIVER(driver, cuEventCreate(&context->done, CU_EVENT_FLAG_DISABLE_TIMING), "creating an event");
@@ -413,9 +413,11 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
   context->counts_are = COUNTS_NONE;
   bind_staging(context);
   forget_arguments(context);
-  if (context->buckets != NULL)
-    buckets_select(context);
-  return NAUTILUS_OK;
+  if (context->buckets == NULL)
+    return NAUTILUS_OK;
+  buckets_select(context);
+  /* Before values of inputs are known, grids are none that can be launched. */
+  return context->chain.begins == NULL ? chain_create(context) : NAUTILUS_OK;
 }
 
 /* Lets addresses that iterations move point to the same bytes of another workspace: loops around a read go on there. */
