@@ -49,6 +49,7 @@ FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
     (128, 3072, 768): (
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "cluster_m": 2, "group_m": 8, "early_trigger": True},
+        {"tile_m": 64, "tile_n": 96, "consumers": 1, "group_m": 8, "early_trigger": True},
     ),
     (128, 768, 3072): (
         {"tile_m": 64, "tile_n": 128, "consumers": 1, "cluster_k": 4, "group_m": 8},
@@ -72,6 +73,7 @@ FOUND: dict[tuple[int, int, int], tuple[dict[str, Any], ...]] = {
     (196, 1024, 256): (
         {"tile_m": 64, "tile_n": 32, "consumers": 1, "group_m": 8},
         {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8},
+        {"tile_m": 64, "tile_n": 64, "consumers": 1, "group_m": 8, "early_trigger": True},
     ),
     (3136, 512, 128): (
         {"tile_m": 128, "tile_n": 128, "consumers": 2, "group_m": 8},
