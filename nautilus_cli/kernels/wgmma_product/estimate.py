@@ -30,9 +30,11 @@ _FINISH_CYCLES = 1572
 _FINISHED_PER_CYCLE = 4.55  # results, by the epilogue of one warpgroup, one by one
 _BOX_FINISH_CYCLES = 1970
 _BOXED_PER_CYCLE = 38.9
-_SUMMARISED_PER_CYCLE = 7  # results, of which moments are left, by one warpgroup: with the next two 61 schedules, to 6 % of a product
+_SUMMARISED_PER_CYCLE = 7  # results, of which moments are left, by one warpgroup: with the next four 35 schedules, to 9 % (rms)
 _LEAVING_CYCLES = 250
-_TAKING_CYCLES = 600
+_TAKING_CYCLES = 750
+_ROWS_CYCLES = 350  # for each 64 rows more of a tile
+_BANDS_CYCLES = 600  # for each 64 rows more of a consumer
 _LOAD_INSTRUCTIONS = 8  # of an element of a computed A: with the others fitted to 63 schedules, to 12 % (rms)
 _LOAD_LATENCY = 1600
 _FEW_ROWS = 48
@@ -56,6 +58,7 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     s = schedule
     main = _step_cycles(problem, s) * ceil(ceil(problem.k * problem.element_bytes / ROW_BYTES) / s.cluster_k)
     finish = _finish_cycles(s) + _moment_cycles(problem, s)
+    main += _interfering_cycles(problem, s)
     at_once = target.resident_clusters(s.cluster) * s.residents
     tiles = ceil(cluster_tiles(problem, s) / min(at_once, s.blocks // s.cluster))
     if s.ping_pong:
@@ -75,7 +78,7 @@ def open_ns(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
     """
     s = schedule
     stages = -(-problem.k * problem.element_bytes // ROW_BYTES)
-    main = -(-stages // s.cluster_k) * round(_step_cycles(problem, s))
+    main = -(-stages // s.cluster_k) * round(_step_cycles(problem, s)) + round(_interfering_cycles(problem, s))
     finish = round(_finish_cycles(s) + _moment_cycles(problem, s))
     tiles = -(-cluster_tiles(problem, s) // min(target.resident_clusters(s.cluster) * s.residents, s.blocks // s.cluster))
     cycles = tiles * maximum(main, (main + finish) // s.consumers) + finish if s.ping_pong else tiles * (main + finish)
@@ -149,10 +152,22 @@ def _finish_cycles(schedule: Schedule) -> float:
 
 
 def _moment_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
-    """Return how much longer a tile takes for moments that it leaves of its rows, and for those of A's rows that it takes."""
+    """Return how much longer a tile is finished for moments that it leaves of its rows, and for those of A's rows that it takes."""
     s = schedule
     left = s.tile_m * s.tile_n / (1 if s.ping_pong else s.consumers) / s.cluster_k / _SUMMARISED_PER_CYCLE + _LEAVING_CYCLES
-    return (left if problem.part_columns else 0.0) + (_TAKING_CYCLES if problem.moment_parts else 0.0)
+    taken = 0.0 if s.ping_pong else _taking_cycles(s)
+    return (left if problem.part_columns else 0.0) + (taken if problem.moment_parts else 0.0)
+
+
+def _interfering_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
+    """Return how much longer the products of one consumer take while another takes moments of A's rows, in ping-pong."""
+    return _taking_cycles(schedule) if schedule.ping_pong and problem.moment_parts else 0.0
+
+
+def _taking_cycles(schedule: Schedule) -> float:
+    """Return how long the moments of a tile's rows take: the more, the more rows a block has, and a thread."""
+    s = schedule
+    return _TAKING_CYCLES + _ROWS_CYCLES * (s.tile_m / WARPGROUP_ROWS - 1) + _BANDS_CYCLES * (s.rows / WARPGROUP_ROWS - 1)
 
 
 def emulated_ns(problem: WgmmaProduct, schedule: Schedule) -> float:
