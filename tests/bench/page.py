@@ -123,7 +123,7 @@ def products() -> str:
 
 
 GROUPS: tuple[tuple[str, Callable[[int, int, int, str], bool]], ...] = (
-    ("fp16, from 2·10⁹ operations on", lambda m, n, k, dtype: dtype == "fp16" and m * n * k >= 1 << 30),
+    ("fp16, from 2·10⁹ operations on", lambda m, n, k, dtype: dtype == "fp16" and m * n * k >= 1 << 30 and not is_few(m, n, k)),
     ("bf16, from 2·10⁹ operations on", lambda m, n, k, dtype: dtype == "bf16" and m * n * k >= 1 << 30),
     ("fp16, smaller", lambda m, n, k, dtype: dtype == "fp16" and m * n * k < 1 << 30 and not is_few(m, n, k)),
     ("16 bits, few rows", lambda m, n, k, dtype: dtype in ("fp16", "bf16") and is_few(m, n, k)),
