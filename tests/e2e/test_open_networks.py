@@ -199,6 +199,37 @@ def sampled_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict
     return {name: (random.standard_normal(shape) * 0.7).astype(np.float32) for name, shape in shapes.items()}
 
 
+def products() -> ModelProto:
+    """x w w' of 16 bits and of 32: rows, columns and depth of both products are open, each on its own."""
+    port, nodes, ports = helper.make_tensor_value_info, [], ([], [])
+    for name, dtype in (("half", TensorProto.FLOAT16), ("single", TensorProto.FLOAT)):
+        x, w, y = f"x_{name}", f"w_{name}", f"y_{name}"
+        ports[0].extend((port(x, dtype, ["rows", "depth"]), port(w, dtype, ["depth", "columns"])))
+        ports[1].append(port(y, dtype, ["rows", "depth"]))
+        nodes += [
+            helper.make_node("MatMul", [x, w], [f"z_{name}"]),
+            helper.make_node("Transpose", [w], [f"t_{name}"], perm=[1, 0]),
+            helper.make_node("MatMul", [f"z_{name}", f"t_{name}"], [y]),
+        ]
+    return model(nodes, *ports, {})
+
+
+def product_feeds(random: np.random.Generator, sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+    rows, columns, depth = (sizes[name] for name in ("rows", "columns", "depth"))
+    shapes = {"x": (rows, depth), "w": (depth, columns)}
+    types = {"half": np.float16, "single": np.float32}
+    return {f"{n}_{t}": (random.standard_normal(shape) / 4).astype(types[t]) for t in types for n, shape in shapes.items()}
+
+
+def product_sizes() -> list[dict[str, int]]:
+    """Return sizes of rows, columns and depth: the ends, multiples of 8, and any."""
+    random = np.random.default_rng(5)
+    names = ("rows", "columns", "depth")
+    ends = [dict.fromkeys(names, 1), dict.fromkeys(names, 150), {"rows": 1, "columns": 150, "depth": 8}]
+    multiples = [{name: 8 * int(random.integers(1, 19)) for name in names} for _ in range(5)]
+    return [*ends, *multiples, *({name: int(random.integers(1, 151)) for name in names} for _ in range(7))]
+
+
 NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], list[dict[str, int]]]] = {
     "encoder": (
         encoder,
@@ -218,6 +249,7 @@ NETWORKS: dict[str, tuple[Callable[[], ModelProto], Feeds, dict[str, DimRange], 
         {"batch": DimRange(1, 8), "rows": DimRange(1, 200)},
         [{"batch": b, "rows": n} for b, n in ((1, 1), (2, 200), (8, 96), (1, 136), (3, 67), (2, 8))],
     ),
+    "products": (products, product_feeds, {name: DimRange(1, 150) for name in ("rows", "columns", "depth")}, product_sizes()),
     "layers": (
         layers,
         layer_feeds,
