@@ -98,7 +98,21 @@ def _skinny() -> list[Case]:
     return found
 
 
-CASES = (*_wgmma(), *_parts(), *_open(), *_mma(), *_skinny())
+def _moments() -> list[Case]:
+    """Moments of rows that parts of the depth leave, each of its own columns, and that they take."""
+    found = []
+    for cluster_k in (2, 3, 4):
+        shared = wgmma.replace(ONE, cluster_k=cluster_k, tile_n=128 if cluster_k == 4 else 64)
+        found.append(replace(wgmma.summarises(shared, (1, 150, 256, 448)), name=f"wgmma-{cluster_k}-summarises"))
+        found.append(replace(wgmma.normalises(shared, (1, 150, 200, 448), shift=2.0), name=f"wgmma-{cluster_k}-normalises"))
+    for cluster_k in (2, 4):
+        split = mma.replace(SPLIT, cluster_k=cluster_k)
+        found.append(replace(mma.summarises(split, (1, 70, 128, 256)), name=f"mma-{cluster_k}-summarises"))
+        found.append(replace(mma.normalises(split, (1, 70, 72, 256), shift=2.0), name=f"mma-{cluster_k}-normalises"))
+    return found
+
+
+CASES = (*_wgmma(), *_parts(), *_open(), *_mma(), *_skinny(), *_moments())
 
 
 @pytest.fixture(scope="module")
