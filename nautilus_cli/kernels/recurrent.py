@@ -26,7 +26,7 @@ MOST_ROWS = 8
 SPILL_BYTES = 64 * 1024
 """Above this the states of one row are kept in global memory: every target's block has more shared memory, and room for partial sums."""
 
-# Cost model, in cycles of a multiprocessor; bandwidths and latencies as those of kernels/product.py.
+# Cost model, in cycles of a multiprocessor; bandwidths and latencies as those of kernels/product/estimate.py.
 _L2_BYTES_ALONE = 64
 _L2_BYTES_TOGETHER = 22
 _SHARED_BYTES = 128
