@@ -16,6 +16,8 @@ from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.expression import AnyLoad, Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, Size, Step
 from nautilus_cli.ir.types import BOOL, DType
 
+_WITH_FORM_BESIDE = ("gelu",)  # functions that core/math.cuh has another form of, for beside tensor cores
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRow:
@@ -148,7 +150,8 @@ def _constant(name: str, step: Constant) -> ConstantRow:
 
 def _apply(name: str, step: Apply) -> ApplyRow:
     operands = tuple(f"v{operand}" for operand in step.operands)
-    return ApplyRow(type=type_name(step.dtype), name=name, function=identifier(step.function), operands=operands)
+    form = "<kIsBeside<At>>" if step.function in _WITH_FORM_BESIDE else ""
+    return ApplyRow(type=type_name(step.dtype), name=name, function=identifier(step.function) + form, operands=operands)
 
 
 def _dtype(step: Step) -> DType:

@@ -52,6 +52,8 @@ class Problem:
             are joined of so many parts of the row, of `moment_columns` each: the functor `Moments` at (batch, m, value) only loads the
             mean and the sum of squared deviations of each in turn, in float.
         moment_columns: of such a part.
+        input_count: operands that the epilogue loads; only limits what is in registers together.
+        input_bytes: of all of them, for a result.
     """
 
     batch: int
@@ -74,6 +76,8 @@ class Problem:
     part_columns: int = 0
     moment_parts: int = 0
     moment_columns: int = 0
+    input_count: int = 0
+    input_bytes: int = 0
 
     @property
     def _loaded(self) -> Loaded:
@@ -96,6 +100,8 @@ class Problem:
             is_paired=self.is_paired,
             part_columns=self.part_columns,
             moment_parts=self.moment_parts,
+            input_count=self.input_count,
+            input_bytes=self.input_bytes,
         )
 
 
@@ -130,6 +136,7 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
         a, epilogue = functors["A"], functors["Epilogue"]
         assert isinstance(a, Expression)
         assert isinstance(epilogue, Expression)
+        inputs = [step for step in epilogue.steps if isinstance(step, AnyLoad)]
         is_boxed = not problem.part_columns and not boxes.result_violations(epilogue)
         return replace(
             problem,
@@ -137,6 +144,8 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
             computes_a=bool(boxes.violations(a, problem.multiply)),
             a_streams=max(1, sum(_is_streamed(step) for step in a.steps)),
             a_loads=max(1, sum(isinstance(step, AnyLoad) for step in a.steps)),
+            input_count=len(inputs),
+            input_bytes=sum(step.storage.bytes for step in inputs),
         )
 
     def map_violations(self, problem: Problem, functors: Mapping[str, Expression | RowProgram]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad, Inside, Load, Parameter, RowProgram
 from nautilus_cli.ir.index_map import IndexMap
 from nautilus_cli.ir.types import DType
+from nautilus_cli.ops.activations import GeluAttrs
 from nautilus_cli.ops.arg_key import ArgIndexAttrs, ArgKeyAttrs
 from nautilus_cli.ops.registry import operators
 
@@ -25,6 +26,7 @@ FUNCTIONS: Mapping[str, Callable[..., np.ndarray]] = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "relu": lambda x: np.where(x > 0, x, np.where(np.isnan(x), x, 0)),
+    "gelu": lambda x, form: _operator("Gelu", GeluAttrs("tanh" if form == 1 else "none"), x),
     "where": np.where,
     "cast_f32_f16": lambda x: x.astype(np.float32).astype(np.float16).astype(np.float64),
     "less": np.less,

@@ -76,9 +76,10 @@ def test_double_to_half_rounds_once(functions: Functions) -> None:
     assert (twice != found).any(), "the values do not tell"
 
 
-def test_gelu_of_a_half_result_is_a_fifth_of_its_unit_off_at_most(functions: Functions) -> None:
-    """The form for results that are rounded to 16 bits: 0.2 units of half, of 2^-24 and more."""
-    entry = replace(ENTRIES["gelu_f32_0"], constants=(2,))
+@pytest.mark.parametrize("form", [2, 3])
+def test_gelu_of_a_half_result_is_a_fifth_of_its_unit_off_at_most(form: int, functions: Functions) -> None:
+    """The forms for results that are rounded to 16 bits: 0.2 units of half, of 2^-24 and more."""
+    entry = replace(ENTRIES["gelu_f32_0"], constants=(form,))
     values = np.concatenate([np.linspace(-14, 14, 400_001), [60000.0, -60000.0, np.inf]]).astype(np.float32)
     found, expected = functions.call(entry, (values,)), entry.truth((values,)).astype(np.float64)
     units = 2.0 ** (np.floor(np.log2(np.maximum(np.abs(expected), 2.0**-14))) - 10)

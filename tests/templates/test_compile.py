@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from nautilus_cli.codegen import render
-from nautilus_cli.ir.index_map import identity
+from nautilus_cli.ir.index_map import from_strides, identity
 from nautilus_cli.ir.types import F16, F32, DType
 from nautilus_cli.kernels import gemm_wgmma, row, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.wgmma_product import Schedule
+from nautilus_cli.kernels.wgmma_product.resources import spare_registers
 from nautilus_cli.lowering.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
@@ -79,6 +80,52 @@ def test_products_by_wgmma_keep_their_sums_in_registers(
     used = cubin.resources[kernel.symbol]
     assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0
     assert "warning" not in cubin.log, cubin.log
+
+
+@pytest.mark.parametrize("n", [3840, 3834])
+@pytest.mark.parametrize(
+    ("residuals", "has_bias", "has_gelu"),
+    [
+        ((), True, True),
+        ((F16,), False, False),
+        ((F16,), True, False),
+        ((F16,), True, True),
+        ((F32,), True, False),
+        ((F16, F16), True, False),
+    ],
+    ids=["bias-gelu", "residual", "bias-residual", "bias-residual-gelu", "bias-residual32", "bias-residuals"],
+)
+def test_what_epilogues_load_fits_beside_the_sums(
+    residuals: tuple[DType, ...], has_bias: bool, has_gelu: bool, n: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of all ways to share out a tile, by legal schedules, those that leave fewest registers: none spills."""
+    sm_90a, m, k = target("sm_90a"), 3840, 1024
+    steps, where = Steps(), (1, m, n)
+    value = steps.parameter(0, F32)
+    if has_bias:
+        value = steps.apply("add", value, steps.load(3, F16, from_strides(where, (0, 0, 1))))
+    for slot, storage in enumerate(residuals, start=4):
+        value = steps.apply("add", value, steps.load(slot, storage, identity(where)))
+    if has_gelu:
+        value = steps.apply("gelu", value, steps.constant(2.0))
+    steps.store(value, 2, F16, identity(where))
+    functors = {"A": read(0, F16, identity((1, m, k))), "B": read(1, F16, identity((1, n, k))), "Epilogue": steps.expression()}
+    problem = gemm_wgmma.Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=F16)
+    problem = gemm_wgmma.FAMILY.fitted(problem, functors)
+    fullest: dict[tuple[object, ...], Schedule] = {}
+    for schedule in wgmma_product.schedules(problem.product, sm_90a):
+        s = schedule
+        if s.cluster == s.group_m == 1 and spare_registers(problem.product, s) < 8 and not gemm_wgmma.FAMILY.violations(problem, s, sm_90a):
+            fullest[s.rows, s.tile_n, s.consumers, s.stores_boxes] = s
+    assert fullest, "registers are given away"
+    for schedule in fullest.values():
+        kernel = render(
+            KernelRequest(family="gemm_wgmma", problem=problem, schedule=schedule, functors=tuple(functors.items()), pointers=6)
+        )
+        cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
+        used = cubin.resources[kernel.symbol]
+        assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0, schedule
+        assert "warning" not in cubin.log, cubin.log
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,17 @@ from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.limits import MOST_CLUSTER, SYSTEM_SMEM_BYTES
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import (
-    SUM_OVERHEAD_REGISTERS,
     WARPGROUP_ROWS,
     cluster_tiles,
     consumer_registers,
     entry_registers,
     finished_columns,
+    input_registers,
     lane_columns,
     oriented,
     smem_bytes,
+    spare_registers,
+    sum_registers,
 )
 from nautilus_cli.kernels.wgmma_product.schedule import SWITCHES, Schedule
 from nautilus_cli.targets.base import Target
@@ -30,7 +32,6 @@ MOST_STAGES = 16
 
 _MOST_TILES = 2**31 - 1
 _MOST_SUMS = 256
-_SPLIT_OVERHEAD_REGISTERS = 40
 _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 
 
@@ -151,11 +152,11 @@ def _room_violations(problem: WgmmaProduct, schedule: Schedule, target: Target) 
         yield f"{s.residents} × {smem} bytes of shared memory; a multiprocessor has {target.smem_bytes_multiprocessor}"
     if s.residents * s.threads > target.threads_multiprocessor:
         yield f"{s.residents} × {s.threads} threads; a multiprocessor has {target.threads_multiprocessor}"
-    sums = s.rows // WARPGROUP_ROWS * s.tile_n // 2 * (3 if problem.terms == 3 else 1)  # those of two tiles apart
-    overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else SUM_OVERHEAD_REGISTERS
-    available = consumer_registers(s, loads_a=problem.loaded_a is not None)
-    if not target.is_emulated and sums + overhead > available:
-        yield f"{sums} sums in {available} registers"
+    sums = sum_registers(problem, s)
+    if not target.is_emulated and spare_registers(problem, s) < 0:
+        inputs = input_registers(problem, s)
+        beside = f", with {inputs} registers of what the epilogue loads," if inputs else ""
+        yield f"{sums} sums{beside} in {consumer_registers(s, loads_a=problem.loaded_a is not None)} registers"
     if not target.is_emulated and s.tile_n // 2 + _STEP_REGISTERS > entry_registers(s):
         yield f"{s.tile_n // 2} sums of one step in the {entry_registers(s)} registers that a thread begins with"
     if sums > _MOST_SUMS:

@@ -40,6 +40,8 @@ class WgmmaProduct:
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
         part_columns: neighbouring results of a row whose statistics are wanted, which the lanes of one warp have; 0 for none.
         moment_parts: parts of a row of A whose statistics are joined for the epilogue; 0 for none.
+        input_count: operands that the epilogue loads.
+        input_bytes: of all of them, for a result.
     """
 
     batch: int
@@ -55,6 +57,8 @@ class WgmmaProduct:
     is_paired: bool = False
     part_columns: int = 0
     moment_parts: int = 0
+    input_count: int = 0
+    input_bytes: int = 0
 
     @property
     def sums(self) -> int:

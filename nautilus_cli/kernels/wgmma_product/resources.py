@@ -19,9 +19,14 @@ STEP_BYTES = 32
 SUM_BYTES = 4
 
 SUM_OVERHEAD_REGISTERS = 48
-"""Of a consumer's thread, beside its sums."""
+"""Of a consumer's thread, beside its sums and what its epilogue loads."""
 
 _BARRIER_BYTES = 16
+_REGISTER_BYTES = 4
+_SPLIT_OVERHEAD_REGISTERS = 40
+_FEW_COLUMNS = 96  # of which a thread holds two vectors a row
+_INPUT_REGISTERS = 8  # of an operand's addresses, and of what is converted
+_AHEAD_REGISTERS = 8  # of a chunk that is asked for ahead
 
 
 def oriented(problem: WgmmaProduct, schedule: Schedule) -> WgmmaProduct:
@@ -82,6 +87,32 @@ def producer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
         sums = -(-(s.rows // WARPGROUP_ROWS * s.tile_n // 2 + SUM_OVERHEAD_REGISTERS) // 8) * 8
         return max(40, min(216, entry_registers(s) * (s.consumers + 1) - sums * s.consumers))
     return 32 if schedule.consumers == 3 else 40
+
+
+def input_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the registers of what a consumer's thread loads for its results ahead of their sums, as kernels/wgmma_result.cuh holds it."""
+    s, used = schedule, _INPUT_REGISTERS * problem.input_count
+    if not used:
+        return 0
+    if s.stores_boxes and problem.result_bytes:
+        columns = ROW_BYTES // problem.result_bytes * problem.sums  # of a box
+        results = min(2, s.tile_n // columns) * columns // 8 * (2 // problem.sums)
+        return -(-results * problem.input_bytes // _REGISTER_BYTES) + used
+    of_chunk = -(-2 * max(2, s.vector_c) // problem.sums * problem.input_bytes // _REGISTER_BYTES) + used
+    return of_chunk if finished_columns(s) > _FEW_COLUMNS else 2 * of_chunk + _AHEAD_REGISTERS
+
+
+def sum_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return the sums of a consumer's thread; those of two tiles apart, and their own, where an element is two numbers."""
+    s = schedule
+    return s.rows // WARPGROUP_ROWS * s.tile_n // 2 * (3 if problem.terms == 3 else 1)
+
+
+def spare_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return how many registers of a consumer's thread nothing needs; negative where there are too few."""
+    overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else SUM_OVERHEAD_REGISTERS
+    needed = sum_registers(problem, schedule) + overhead + input_registers(problem, schedule)
+    return consumer_registers(schedule, loads_a=problem.loaded_a is not None) - needed
 
 
 def entry_registers(schedule: Schedule) -> int:

@@ -169,6 +169,24 @@ def sent(schedule: Schedule, storage: DType) -> Case:
     )
 
 
+def activated(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int]) -> Case:
+    """Return a product with a bias and GELU for results of 16 bits, whose boxes are finished beside other tiles' products or alone."""
+    batch, m, n, k = extents
+    epilogue, where = Steps(), (batch, m, n)
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(2, storage, from_strides(where, (0, 0, 1))))
+    epilogue.store(epilogue.apply("gelu", biased, epilogue.constant(2.0)), 3, storage, identity(where))
+    problem = Problem(**shaped(extents), multiply=storage, b_is_constant=True, result_bytes=storage.bytes)
+    return product_case(
+        f"activated-{storage}-{k}",
+        problem,
+        schedule,
+        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), values(n, storage, 3), output(batch * m * n, storage.numpy)),
+        read(0, storage, identity((batch, m, k))),
+        read(1, storage, identity((batch, n, k))),
+        epilogue.expression(),
+    )
+
+
 def summarises(schedule: Schedule, extents: tuple[int, int, int, int], *, result: DType = F16, shift: float = 0.0) -> Case:
     """Return a product of (batch, m, n, k) extents that leaves statistics of its rows."""
     problem = Problem(**products.summarises(extents))
@@ -260,6 +278,9 @@ def cases() -> tuple[Case, ...]:
     """Return all cases."""
     found: list[Case] = [fused(SCHEDULES["shared"], F16), fused(SCHEDULES["turns"], BF16), fused(SCHEDULES["swapped"], F16)]
     found += [sent(SCHEDULES["boxes"], F16), sent(SCHEDULES["boxes-turns"], BF16)]
+    found.append(activated(replace(SCHEDULES["boxes-turns"], tile_n=64), F16, (1, 192, 192, 1024)))  # other tiles' products hide it
+    found.append(activated(SCHEDULES["boxes-turns"], BF16, (1, 72, 200, 96)))
+    found.append(activated(SCHEDULES["boxes"], F16, (1, 140, 136, 96)))
     found.append(summarises(SCHEDULES["shared"], (2, 140, 160, 96)))
     found.append(summarises(SCHEDULES["turns"], (1, 70, 96, 64), result=F32, shift=64.0))
     found.append(summarises(SCHEDULES["slices"], (1, 70, 192, 200)))

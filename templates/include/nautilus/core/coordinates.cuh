@@ -21,16 +21,22 @@ struct Coordinates {
   }
 };
 
-// A place whose elements a store leaves at STAGED in shared memory, side by side, and not in its tensor: a bulk copy takes them there.
-template <class Index, int kRankCount>
+// A place whose elements a store leaves at STAGED in shared memory, side by side, and not in its tensor: a bulk copy takes them there. With
+// kBeside they are computed while other warps keep the tensor cores busy.
+template <class Index, int kRankCount, bool kBeside = false>
 struct StagedCoordinates : Coordinates<Index, kRankCount> {
   void *staged;
 };
 
 template <class At>
 inline constexpr bool kIsStaged = false;
+template <class Index, int kRank, bool kBeside>
+inline constexpr bool kIsStaged<StagedCoordinates<Index, kRank, kBeside>> = true;
+
+template <class At>
+inline constexpr bool kIsBeside = false;
 template <class Index, int kRank>
-inline constexpr bool kIsStaged<StagedCoordinates<Index, kRank>> = true;
+inline constexpr bool kIsBeside<StagedCoordinates<Index, kRank, true>> = true;
 
 template <class Index, class... Values>
 NAUTILUS_DEVICE constexpr Coordinates<Index, sizeof...(Values)> coordinates(Values... values) {

@@ -29,6 +29,19 @@ struct SwappedSink {
   NAUTILUS_DEVICE auto at(const Row &row, int m) const { return sink.at({m, true}, row.n); }
 };
 
+// Whether one consumer's products, in ping-pong, surely take longer than an epilogue whose instructions leave tensor cores their cycles: 16
+// steps of depth or more. And a block has several tiles, since such an epilogue takes longer where nothing hides it, at the end.
+template <class Problem, class Schedule>
+constexpr bool hides_long_epilogues() {
+  if constexpr (Schedule::kPingPong && Problem::Batch::kIsStatic && Problem::M::kIsStatic && Problem::N::kIsStatic && Problem::K::kIsStatic) {
+    constexpr long long kTiles = ceil_divide(static_cast<long long>(Problem::M::kValue), static_cast<long long>(Schedule::kTileM)) *
+                                 ceil_divide(static_cast<long long>(Problem::N::kValue), static_cast<long long>(Schedule::kTileN)) * Problem::Batch::kValue;
+    return Problem::K::kValue * static_cast<int>(sizeof(typename Problem::Multiply)) >= 16 * kBoxRowBytes && kTiles >= 4LL * Schedule::kBlocks;
+  } else {
+    return false;
+  }
+}
+
 // The functors of `gemm`; B, and A but with Problem::kComputesA, only load elements of Problem::Multiply, which the first tensor maps of the
 // arguments bring.
 template <class Problem, class Schedule, class FunctorA, class FunctorB, class Epilogue, class Statistics, class Moments, class A>
@@ -49,7 +62,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
     static_assert(!Problem::kComputesA && !Problem::kIsPaired && Sink::kPartColumns == 0 && Sink::kMomentParts == 0, "the other way round than the main loop has them");
     using OperandA = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileM, Schedule::kClusterN>;
     using OperandB = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileN, Schedule::kClusterM>;
-    wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(
+    wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(
         arguments, TileWalk<Schedule>(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
   } else {
     constexpr int kStreams = static_cast<int>(Problem::AStreams::kValue);
@@ -61,7 +74,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
                              LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kElementBytes, kRegisters, kRounds>,
                              BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
     using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
-    wgmma_product<Schedule, T, kTerms, Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(
+    wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(
         arguments, TileWalk<Schedule>(batch, m, n), depth, source_of, [](int of_batch) { return Sink{of_batch}; });
   }
 }

@@ -169,7 +169,10 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
             const int held = v * kVector + e;
             values[e] = sums[i][held / 2][2 * half + held % 2];
           }
-          kept.keep(0, v * kVector, moments.template finish<Epilogue>(2 * i + half, arguments, sink.at(row, place(v)), inputs[v], values));
+          const auto at = sink.at(row, place(v));
+          const auto outputs = moments.template evaluate<Epilogue>(2 * i + half, arguments, at, inputs[v], values);
+          Epilogue::put(arguments, at, outputs);
+          kept.keep(0, v * kVector, outputs.result);
         }
         kept.finish(arguments, sink, row, 0, (v + 1) * kVector, tile.n * Schedule::kTileN + first_column);
       }

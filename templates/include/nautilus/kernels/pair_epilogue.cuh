@@ -20,15 +20,22 @@ struct PairEpilogue : Epilogue {
     return Epilogue::template load<kWidth / 2>(arguments, at);
   }
   template <int kWidth, class A, class At, class T, class... P>
-  NAUTILUS_DEVICE static auto compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const Vector<T, kWidth> &sums,
-                                      const P &...further) {
+  NAUTILUS_DEVICE static auto evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const Vector<T, kWidth> &sums,
+                                       const P &...further) {
     Vector<T, kWidth / 2> first, second;
     NAUTILUS_UNROLL
     for (int i = 0; i < kWidth / 2; ++i) {
       first[i] = sums[2 * i];
       second[i] = sums[2 * i + 1];
     }
-    return Epilogue::template compute<kWidth / 2>(arguments, at, inputs, first, second, further...);
+    return Epilogue::template evaluate<kWidth / 2>(arguments, at, inputs, first, second, further...);
+  }
+  template <int kWidth, class A, class At, class T, class... P>
+  NAUTILUS_DEVICE static auto compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const Vector<T, kWidth> &sums,
+                                      const P &...further) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, sums, further...);
+    Epilogue::put(arguments, at, outputs);
+    return outputs.result;
   }
 };
 

@@ -70,10 +70,10 @@ struct LaneMoments {
       of[row] = {first[row] + distance, device::multiply_add(sums[row].within, 1.0f / (kParts * kColumns), between > 0.0f ? between : 0.0f)};
     }
   }
-  // Hands sums of the row with a number to the epilogue.
+  // What the epilogue makes of sums of the row with a number.
   template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
-  NAUTILUS_DEVICE auto finish(int row, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &values) const {
-    return Epilogue::template compute<kWidth>(arguments, at, inputs, values, Splat<float>{of[row].mean}, Splat<float>{of[row].squares});
+  NAUTILUS_DEVICE auto evaluate(int row, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &values) const {
+    return Epilogue::template evaluate<kWidth>(arguments, at, inputs, values, Splat<float>{of[row].mean}, Splat<float>{of[row].squares});
   }
 
  private:
@@ -118,8 +118,8 @@ struct LaneMoments<kLanes, Sink, kRows, true> {
   NAUTILUS_DEVICE void start(const A &, const Sink &, const typename Sink::Row (&)[kRows]) {}
   NAUTILUS_DEVICE void join() {}
   template <class Epilogue, class A, class At, class Inputs, class T, int kWidth>
-  NAUTILUS_DEVICE auto finish(int, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
-    return Epilogue::template compute<kWidth>(arguments, at, inputs, sums);
+  NAUTILUS_DEVICE auto evaluate(int, const A &arguments, const At &at, const Inputs &inputs, const Vector<T, kWidth> &sums) const {
+    return Epilogue::template evaluate<kWidth>(arguments, at, inputs, sums);
   }
 };
 

@@ -97,8 +97,10 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 
 // Computes all tiles of WALK over DEPTH steps of the sum, at least 1. The first tensor maps of the arguments bring the operands, but for an A
 // that is loaded, of which SOURCE_OF(batch) gives the rows; SINK_OF(batch) takes the results, and the last map boxes of them. Floats are
-// multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant operand is brought before earlier kernels have finished.
-template <class Schedule, class T, int kTerms, Constant kConstant, class OperandA, class OperandB, class A, class SourceOf, class SinkOf>
+// multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant operand is brought before earlier kernels have finished. With
+// kHidesLongEpilogues one consumer's products, in ping-pong, take longer than what the other one makes of its sums.
+template <class Schedule, class T, int kTerms, bool kHidesLongEpilogues, Constant kConstant, class OperandA, class OperandB, class A, class SourceOf,
+          class SinkOf>
 NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SourceOf source_of, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule, OperandA::kIsLoaded>;
   constexpr int kCluster = Groups::kCluster;
@@ -204,8 +206,9 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       for (int band = 0; band < Groups::kBands; ++band) {
         if (band > 0 && !decltype(inputs)::kHoldsAll) start_inputs(at, band);
         if constexpr (Schedule::kStoresBoxes) {
-          send_band<Schedule::kTileN>(arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch,
-                                      at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n, all[band], boxes, inputs, moments[band]);
+          send_band<Schedule::kTileN, Schedule::kPingPong, kHidesLongEpilogues>(
+              arguments, arguments.maps[Groups::kMapResult], sink_of(at.batch), at.batch, at.m + first_m + first_row + band * kWarpgroupRows,
+              at.n + first_n, all[band], boxes, inputs, moments[band]);
         } else {
           finish_band(arguments, sink_of(at.batch), all[band], inputs, moments[band]);
         }

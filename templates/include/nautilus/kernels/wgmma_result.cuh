@@ -106,9 +106,10 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
           values[e] = part[held / 2][2 * half + held % 2];
         }
         const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
-        const auto results =
-            moments.template finish<typename Inputs::Epilogue>(half, arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
-        kept.keep(half, chunk * Inputs::kTogether + v * kVector, results);
+        const auto outputs =
+            moments.template evaluate<typename Inputs::Epilogue>(half, arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
+        Inputs::Epilogue::put(arguments, at, outputs);
+        kept.keep(half, chunk * Inputs::kTogether + v * kVector, outputs.result);
       }
       if (!kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
       kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
@@ -197,8 +198,9 @@ struct ColumnInputs {
 };
 
 // The same as finish_band for an epilogue with one store, of rows at one distance, whose loads are the same for all rows and have been asked
-// for: MAP is of the tensor that the store writes. What lies outside of it is dropped.
-template <int kColumns, class Inputs, class A>
+// for: MAP is of the tensor that the store writes. What lies outside of it is dropped. With kBeside other warps multiply meanwhile,
+// for longer with kIsHidden.
+template <int kColumns, bool kBeside, bool kIsHidden, class Inputs, class A>
 NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map, const typename Inputs::Sink &sink, int batch, int first_row,
                                int first_column, float (&sums)[kColumns / 2], ResultBoxes &boxes, Inputs &inputs,
                                const BandMoments<typename Inputs::Sink> &moments) {
@@ -219,17 +221,35 @@ NAUTILUS_DEVICE void send_band(const A &arguments, const device::TensorMap &map,
     for (int step = 0; step < Inputs::kSteps; ++step) {
       const int column = first_column + Inputs::column(box, step);
       if (!Inputs::has_column(arguments, sink, column)) continue;
-      NAUTILUS_UNROLL
-      for (int half = 0; half < 2; ++half) {
+      const auto place_of = [&](int half) {
+        using Place = decltype(sink.at(row_of(0), 0));
+        using Index = typename Place::Index;
+        unsigned char *const place = filled + (lane_place ^ step * kStepBytes) + 8 * half * kBoxRowBytes;
+        return StagedCoordinates<Index, Place::kRank, kBeside && kIsHidden>{{sink.at(row_of(static_cast<int>(row) + 8 * half), column)}, place};
+      };
+      const auto evaluate = [&](int half) {
         const int held = (box * Inputs::kSteps + step) * 4 + 2 * half;
         Vector<float, 2> values;
         values[0] = sums[held];
         values[1] = sums[held + 1];
-        using Place = decltype(sink.at(row_of(0), 0));
-        using Index = typename Place::Index;
-        unsigned char *const place = filled + (lane_place ^ step * kStepBytes) + 8 * half * kBoxRowBytes;
-        const StagedCoordinates<Index, Place::kRank> at{{sink.at(row_of(static_cast<int>(row) + 8 * half), column)}, place};
-        moments.template finish<Epilogue>(half, arguments, at, inputs.held[box % Inputs::kHeld][step], values);
+        return moments.template evaluate<Epilogue>(half, arguments, place_of(half), inputs.held[box % Inputs::kHeld][step], values);
+      };
+      // Beside tensor cores results that wait for each other are what leaves these their cycles. Alone, they wait a fifth less where both rows'
+      // come before either is stored, and where a sum is given up for its result: the next tile's first product names its register.
+      if constexpr (kBeside) {
+        Epilogue::put(arguments, place_of(0), evaluate(0));
+        Epilogue::put(arguments, place_of(1), evaluate(1));
+      } else {
+        const auto upper = evaluate(0), lower = evaluate(1);
+        if constexpr (kIsSameType<typename Epilogue::Store0::Compute, float>) {
+          NAUTILUS_UNROLL
+          for (int i = 0; i < 2; ++i) {
+            sums[(box * Inputs::kSteps + step) * 4 + i] = upper.store0[i / Sink::kSums];
+            sums[(box * Inputs::kSteps + step) * 4 + 2 + i] = lower.store0[i / Sink::kSums];
+          }
+        }
+        Epilogue::put(arguments, place_of(0), upper);
+        Epilogue::put(arguments, place_of(1), lower);
       }
     }
     int at[Batch::kRank];

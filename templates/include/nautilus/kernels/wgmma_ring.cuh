@@ -120,6 +120,7 @@ template <Constant kConstant, class Walk, class Ring, class Copies>
 NAUTILUS_DEVICE int start_ring(const Walk &walk, const Ring &ring, const Copies &copies, int first, int tiles) {
   const auto at = walk.place(first);
   const int early = least(Ring::kStages, tiles);
+#pragma unroll 1
   for (int tile = 0; tile < early; ++tile) copies.template load_first<kConstant>(at, tile, ring, tile);
   return early;
 }
@@ -132,6 +133,8 @@ NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies 
   device::dependency_wait();
   for (int number = first; number < walk.count; number += step) {
     const auto at = walk.place(number);
+    // Unrolled, as where the depth is short and known, places ahead do not fit into a producer's registers.
+#pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
       if (early > 0) {
         --early;
