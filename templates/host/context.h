@@ -75,6 +75,15 @@ nautilus_status context_encode(const nautilus_context *context, size_t launch);
 /* Brings a launch's block up to sizes and addresses, which is put off until the launch is near: the device then has others to run. */
 nautilus_status context_settle(nautilus_context *context, size_t launch);
 
+/* Allocates the blocks of all launches. */
+nautilus_status context_allocate_blocks(nautilus_context *context);
+
+/* The blocks of all launches are of other sizes or addresses. */
+void context_forget(nautilus_context *context);
+
+/* Refuses a workspace of the caller that is smaller than NEEDED. */
+nautilus_status context_too_small(const nautilus_context *context, size_t needed);
+
 /* Takes the addresses of all ports and remembers which launches they are for. */
 void context_bind(nautilus_context *context, const cu_pointer *ports);
 
