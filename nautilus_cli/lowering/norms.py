@@ -20,7 +20,7 @@ from nautilus_cli.passes.row_norms import RowNorm, row_norms
 def choose_norms(graph: Graph) -> Graph:
     """Return GRAPH with those norms folded into products that are faster so, by the estimates for one target.
 
-    Norms that are alike are judged once: those of the layers of a network.
+    Norms that are alike are judged once: those of the layers of a network. Graphs that nodes hold keep theirs.
     """
     norms = tuple(row_norms(Dataflow(graph)))
     if not norms:

@@ -11,9 +11,9 @@ import pytest
 import nautilus_cli
 from models import catalogue, small, weightless
 from nautilus_cli import driver
+from nautilus_cli.lowering.fusion import choose_fusion
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
-from nautilus_cli.lowering.prologues import choose_prologues
 from nautilus_cli.passes import pipeline
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import EmulatorOptions
@@ -33,8 +33,11 @@ SHUFFLED = (
 LAUNCHES = {"resnet50": 56, "mobilenet_v3": 73, "vit_b16": 112, "bert_base": 137, "gpt2_s128": 111}
 """The most kernels that a run may launch: more means that a fusion was lost. Fewer are welcome; lower the number then."""
 
+HALF_LAUNCHES = {"vit_b16": 89, "gpt2_s128": 88}
+"""The same of networks of 16 bits, where that is less: norms are no kernels there, where products alone read them."""
+
 KERNELS = {"resnet50": 27, "mobilenet_v3": 52, "vit_b16": 12, "bert_base": 12, "gpt2_s128": 10}
-"""The most distinct kernels: more means that equal problems are no longer seen as equal."""
+"""The most distinct kernels: more means that equal problems are no longer seen as equal. Of 16 bits, two more leave or take moments."""
 
 COPIES = {"vit_b16": 1}
 """Launches that only move data: the class token before the patches."""
@@ -88,7 +91,7 @@ def drawn(library: Library) -> dict[str, np.ndarray]:
 
 def planned(path: Path, folder: Path) -> Plan:
     """Plan a real network for a GPU."""
-    fused = choose_prologues(pipeline.run(hollow(weightless.read(path), folder).graph))
+    fused = choose_fusion(pipeline.simplify(hollow(weightless.read(path), folder).graph), fp32_mode="ffma")
     left = {node.op for group in fused.groups for node in group.members()}
     assert not left & FOLDED
     return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
@@ -98,6 +101,7 @@ def planned(path: Path, folder: Path) -> Plan:
 def test_real_network_is_planned(tmp_path: Path, name: str, path: Path) -> None:
     """Both exporters, both types: everything fuses as it should, and no shape arithmetic is left."""
     found = planned(path, tmp_path)
-    assert len(found.launches) <= LAUNCHES[name]
-    assert len(found.kernels) <= KERNELS[name]
+    is_half = ".fp16." in path.name
+    assert len(found.launches) <= (HALF_LAUNCHES if is_half else LAUNCHES).get(name, LAUNCHES[name])
+    assert len(found.kernels) <= KERNELS[name] + 2 * (is_half and name in HALF_LAUNCHES)
     assert sum(launch.note == "copy" for launch in found.launches) <= COPIES.get(name, 0)
