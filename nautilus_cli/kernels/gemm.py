@@ -8,6 +8,7 @@ from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels import product
 from nautilus_cli.kernels.product import Product, Schedule, product_of
 from nautilus_cli.kernels.product_family import ProductFamily
+from nautilus_cli.targets.base import Target
 
 __all__ = ["FAMILY", "Problem", "Schedule"]
 
@@ -54,4 +55,14 @@ class Problem:
         return product_of(self, is_straight=self.is_straight)
 
 
-FAMILY = ProductFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule)
+class GemmFamily(ProductFamily[Product, Schedule]):
+    """The family of products without tensor cores."""
+
+    __slots__ = ()
+
+    def open_ns(self, problem: Problem, schedule: Schedule, target: Target) -> int:
+        """Return about what `estimated_us` says, in nanoseconds, as an expression of the sizes."""
+        return product.open_ns(problem.product, schedule, target)
+
+
+FAMILY = GemmFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule)

@@ -5,7 +5,7 @@ Modules as those of `wgmma_product`. All numbers of a schedule but stages and bl
 
 from nautilus_cli.kernels.product.choice import choose
 from nautilus_cli.kernels.product.completion import with_vectors
-from nautilus_cli.kernels.product.estimate import emulated_ns, gpu_us
+from nautilus_cli.kernels.product.estimate import emulated_ns, gpu_us, open_ns
 from nautilus_cli.kernels.product.legality import violations
 from nautilus_cli.kernels.product.problem import Product, product_of
 from nautilus_cli.kernels.product.resources import geometry, grid, registers, smem_bytes
@@ -20,6 +20,7 @@ __all__ = [
     "geometry",
     "gpu_us",
     "grid",
+    "open_ns",
     "product_of",
     "registers",
     "schedules",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, work_cycles
 from nautilus_cli.kernels.limits import LINE_BYTES, SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.product.problem import Product
@@ -44,6 +46,49 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     of one round trip. Blocks that share a multiprocessor share the first two. The whole is at least the time to move all bytes once.
     """
     s = schedule
+    is_whole = not (problem.m % s.tile_m or problem.n % s.tile_n or problem.k % s.tile_k)
+    step_cycles, finish = _step_cycles(problem, s, is_whole=is_whole), _finish_cycles(problem, s)
+
+    def round_cycles(together: int) -> float:
+        return ceil(problem.k / s.tile_k) * step_cycles(together) + _READ_LATENCY + finish
+
+    resident = _resident_blocks(problem, s, target)
+    full, rest = divmod(grid(problem, s)[0] * problem.batch, target.multiprocessors * resident)
+    cycles = _START_CYCLES + full * round_cycles(resident)
+    if rest:  # after a round, blocks go where several places become free at once
+        cycles += round_cycles(resident if full else ceil(rest / target.multiprocessors))
+    a_bytes = problem.batch * problem.m * problem.k * problem.a_bytes
+    b_bytes = problem.batch * problem.n * problem.k * problem.b_bytes
+    return max(cycles / CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)
+
+
+def open_ns(problem: Product, schedule: Schedule, target: Target) -> int:
+    """Return `gpu_us` in nanoseconds, as an expression where sizes are open: of whole cycles, and all tiles are taken for whole ones."""
+    s = schedule
+    step_cycles = _step_cycles(problem, s, is_whole=True)
+    resident = _resident_blocks(problem, s, target)
+    blocks = grid(problem, s)[0] * problem.batch
+    together = -(-blocks // target.multiprocessors)
+    step = round(step_cycles(1))
+    for number in range(2, resident + 1):
+        more = round(step_cycles(number)) - round(step_cycles(number - 1))
+        step += more * minimum(1, maximum(0, together - number + 1))
+    rounds = -(-blocks // (target.multiprocessors * resident))
+    finish = round(_READ_LATENCY + _finish_cycles(problem, s))
+    cycles = _START_CYCLES + rounds * (-(-problem.k // s.tile_k) * step + finish)
+    moved = problem.batch * problem.k * (problem.m * problem.a_bytes + problem.n * problem.b_bytes)
+    return maximum(cycles * 1000 // CYCLES_PER_US, moved * 1000 // round(target.memory_bytes_per_us))
+
+
+def _resident_blocks(problem: Product, schedule: Schedule, target: Target) -> int:
+    """Return how many blocks a multiprocessor holds."""
+    s = schedule
+    return resident_blocks(target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks)
+
+
+def _step_cycles(problem: Product, schedule: Schedule, *, is_whole: bool) -> Callable[[int], float]:
+    """Return what a step of the main loop takes some blocks that share a multiprocessor; copies are checked unless all tiles ARE whole."""
+    s = schedule
     words = max(1, problem.sum_bytes // 4)
     warps = max(s.threads, WARP_THREADS) / WARP_THREADS
     steps_slice = s.tile_k // s.slices_k
@@ -54,7 +99,6 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     moved = warps * steps_slice * _wavefronts(s) * words * _CYCLES_PER_READ
     if s.stages > 2:
         copies = sum(s.tile_k * outer / (1 if last else 4) for outer, last in ((s.tile_m, problem.a_k_last), (s.tile_n, problem.b_k_last)))
-        is_whole = not (problem.m % s.tile_m or problem.n % s.tile_n or problem.k % s.tile_k)
         issue_loads = copies * (_INSTRUCTIONS_PER_COPY if is_whole else _INSTRUCTIONS_PER_CHECKED_COPY) / WARP_THREADS / SCHEDULERS
         moved += copies / WARP_THREADS * _CYCLES_PER_COPY
     else:
@@ -78,23 +122,20 @@ def gpu_us(problem: Product, schedule: Schedule, target: Target) -> float:
     alone = max(issue * max(1.0, SCHEDULERS / warps), moved) + _STEP_LATENCY * steps_slice + _SHARED_LATENCY
     barriers = _BARRIER_LATENCY if s.stages >= 2 else 2 * _BARRIER_LATENCY + _SHARED_LATENCY
     latency = max(alone, _READ_LATENCY / max(1, s.stages - 1)) + issue_loads + barriers
+
+    def together_cycles(together: int) -> float:
+        return max(together * busy(together), latency)
+
+    return together_cycles
+
+
+def _finish_cycles(problem: Product, schedule: Schedule) -> float:
+    """Return what a block takes for its results."""
+    s, words = schedule, max(1, problem.sum_bytes // 4)
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + s.slices_k * s.tile_m * s.tile_n * words * 2 / WARP_THREADS
-
-    def round_cycles(together: int) -> float:
-        return ceil(problem.k / s.tile_k) * max(together * busy(together), latency) + _READ_LATENCY + finish
-
-    resident = resident_blocks(
-        target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks
-    )
-    full, rest = divmod(grid(problem, s)[0] * problem.batch, target.multiprocessors * resident)
-    cycles = _START_CYCLES + full * round_cycles(resident)
-    if rest:  # after a round, blocks go where several places become free at once
-        cycles += round_cycles(resident if full else ceil(rest / target.multiprocessors))
-    a_bytes = problem.batch * problem.m * problem.k * problem.a_bytes
-    b_bytes = problem.batch * problem.n * problem.k * problem.b_bytes
-    return max(cycles / CYCLES_PER_US, (a_bytes + b_bytes) / target.memory_bytes_per_us)
+    return finish
 
 
 def _wavefronts(schedule: Schedule) -> float:
