@@ -389,6 +389,15 @@ class GraphBuilder:
         """Whether VALUE is an input, or what a node of this graph computes."""
         return any(value is own for _, own in self._inputs) or any(value is own for node in self.nodes for own in node.outputs)
 
+    def producer(self, value: Value) -> Node | None:
+        """Return the node of this graph that computes VALUE; None where none does."""
+        return next((node for node in reversed(self.nodes) if any(value is own for own in node.outputs)), None)
+
+    def contents_of(self, node: Node) -> np.ndarray | None:
+        """Return what is known of what the first result of a node holds, by what is known of its operands now."""
+        found = self._contents(operators()[node.op], node.attrs, tuple(map(self._seen, node.inputs)), tuple(v.type for v in node.results()))
+        return None if found is None else found[0]
+
     def graph(self, outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the finished graph."""
         return Graph(

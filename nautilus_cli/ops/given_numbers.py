@@ -15,7 +15,7 @@ import numpy as np
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.functions import maximum, minimum
-from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Limit
@@ -27,6 +27,9 @@ from nautilus_cli.ops.wide import cast, reshape, scalar
 MOST_ELEMENTS = 8
 """Of an operand: a shape has a number for each dimension."""
 
+_FOLLOWED = frozenset({"Cast", "Concat", "Identity", "Reshape", "Squeeze", "Unsqueeze", "nautilus::View"})
+"""Operators whose results hold the numbers of their operands: these are learnt, and what stands beside them stays what it is."""
+
 
 class Counting(count_bounds.Counting, Protocol):
     """A builder that has counts, and conditions that a run has to meet."""
@@ -37,6 +40,14 @@ class Counting(count_bounds.Counting, Protocol):
 
     def has(self, value: Value) -> bool:
         """Whether a value is of this graph."""
+        ...
+
+    def producer(self, value: Value) -> Node | None:
+        """Return the node of this graph that computes a value."""
+        ...
+
+    def contents_of(self, node: Node) -> np.ndarray | None:
+        """Return what is known of what the first result of a node holds."""
         ...
 
 
@@ -61,7 +72,6 @@ class GivenNumbers:
         self._around = around
         self._contents = contents
         self._readable = readable
-        self._values: list[Value] = []
         self._sources: dict[str, tuple[int, Value]] = {}
 
     def apart(self, builder: Counting, contents: MutableMapping[Value, np.ndarray]) -> GivenNumbers:
@@ -80,17 +90,12 @@ class GivenNumbers:
             behind: inputs from which it is computed.
             op: the operator that asks.
         """
-        if (
-            value is None
-            or value in self._contents
-            or value.type.dtype.kind not in ("int", "uint")
-            or any(map(is_symbolic, value.type.shape))
-        ):
-            return False
-        if not 1 <= value.type.elements <= MOST_ELEMENTS or (behind and self._readable.issuperset(behind)):
+        if value is None or value in self._contents or not _may_decide(value) or (behind and self._readable.issuperset(behind)):
             return False
         if self._around is not None and self._around.has(value):
             return self._around.learn(value, behind, op)  # the same number in every iteration
+        if self._follows(value, op):
+            return True
         builder, elements = self._builder, value.type.elements
         numbers = np.empty(elements, dtype=object)
         names: list[str] = []
@@ -102,9 +107,22 @@ class GivenNumbers:
             numbers[place] = number
             names += [symbol.name for symbol in symbols(number)]
         self._contents[value] = numbers.reshape(value.type.static)
-        self._values.append(value)
         given = {name: builder.bounds.of(name) for name in names}
         self.cut({name: (0, most) for name, most in given.items() if most is not None})
+        return True
+
+    def _follows(self, value: Value, op: str) -> bool:
+        """Whether a value is made of numbers that can be learnt, which are then; a constant among them stays one."""
+        node = self._builder.producer(value)
+        if node is None or node.op not in _FOLLOWED:
+            return False
+        unknown = [v for v in dict.fromkeys(node.operands()) if v.constant is None and v.contents is None and v not in self._contents]
+        if not unknown or not all(map(_may_decide, unknown)) or not all(self.learn(v, (), op) for v in unknown):
+            return False
+        found = self._builder.contents_of(node)
+        if found is None:
+            return False
+        self._contents[value] = found
         return True
 
     def cut(self, ranges: Mapping[str, tuple[int, int]], *, is_default: bool = False) -> bool:
@@ -114,9 +132,14 @@ class GivenNumbers:
             ranges: least and greatest value.
             is_default: whether nothing but a default says what the greatest value is.
         """
+        return self._cut(ranges, is_default=is_default) is not None
+
+    def _cut(self, ranges: Mapping[str, tuple[int, int]], *, is_default: bool) -> dict[str, int] | None:
+        """Return what the numbers are then; None where one is no number."""
         others = {name: limits for name, limits in ranges.items() if name not in self._sources}
-        if others and (self._around is None or not self._around.cut(others, is_default=is_default)):
-            return False
+        kept = self._around._cut(others, is_default=is_default) if others and self._around is not None else None if others else {}
+        if kept is None:
+            return None
         for name, (low, high) in ranges.items():
             if name in others:
                 continue
@@ -129,12 +152,13 @@ class GivenNumbers:
             if high < HIGHEST:
                 self._builder.bounds.limits.append(Limit(name=name, count=name, most=high))
             self._require(source, low, high)
-            kept = {name: maximum(low, minimum(number, high))}
-            for value in self._values:
-                array = self._contents[value].copy()
-                array.reshape(-1)[:] = bind(tuple(array.reshape(-1)), kept)
-                self._contents[value] = array
-        return True
+            kept[name] = maximum(low, minimum(number, high))
+        for value, array in list(self._contents.items()):  # those that follow from the numbers, too
+            if any(symbol.name in kept for size in array.reshape(-1) for symbol in symbols(size)):
+                bound = array.copy()
+                bound.reshape(-1)[:] = bind(tuple(array.reshape(-1)), kept)
+                self._contents[value] = bound
+        return kept
 
     def _add(self, number: int, source: Value) -> None:
         """Say where a number comes from: the kernel that gives it keeps it in its range, and the run reports where it was not."""
@@ -148,3 +172,10 @@ class GivenNumbers:
         for op, limit in (("GreaterOrEqual", low), ("LessOrEqual", high)):
             if limit != HIGHEST:
                 self._builder.conditions.append(self._builder.node(op, [source, scalar(self._builder, limit, I64)]))
+
+
+def _may_decide(value: Value) -> bool:
+    """Whether the elements of a value can be numbers: a few integers."""
+    if value.type.dtype.kind not in ("int", "uint") or any(map(is_symbolic, value.type.shape)):
+        return False
+    return 1 <= value.type.elements <= MOST_ELEMENTS

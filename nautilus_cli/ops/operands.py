@@ -7,7 +7,7 @@ where the other side of the question is an error of the model (`allowed`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import ModelError, NautilusError
@@ -171,11 +171,24 @@ def shortened(types: Iterable[TensorType]) -> dict[str, Cut]:
         unbounded = [dim for dim in type_.static if upper(dim) >= _UNBOUNDED]
         known = sorted({s for dim in unbounded for s in symbols(dim)}, key=lambda s: s.name)
         open_ones = [s for s in known if isinstance(s.source, Element | Count) and s.high == HIGHEST]
+        greatest = _greatest(unbounded, open_ones)
         for one in open_ones:
-            most = (MOST_READ if isinstance(one.source, HostCount) else DEFAULT_MOST)[min(len(open_ones), len(DEFAULT_MOST)) - 1]
+            most = greatest[one]
             cut = Cut(one, one.low, most)
             if any(upper(bind(dim, {one.name: cut.value})) >= _UNBOUNDED for dim in unbounded if one in symbols(dim)):
                 cut = Cut(one, max(one.low, -most), most)  # where a size grows with what is below nought, too
             if one.name not in found or found[one.name].high > most:
                 found[one.name] = cut
+    return found
+
+
+def _greatest(sizes: Sequence[int], open_ones: Sequence[Symbol]) -> dict[Symbol, int]:
+    """Return the default greatest values of numbers: lesser ones of those that kernels give where sizes are powers or multiples of them."""
+    place = min(len(open_ones), len(DEFAULT_MOST)) - 1
+    found = {one: (MOST_READ if isinstance(one.source, HostCount) else DEFAULT_MOST)[place] for one in open_ones}
+    while all(isinstance(one.source, Count) for one in open_ones) and max(found.values(), default=0) > DEFAULT_MOST[-1]:
+        values = {one.name: Cut(one, max(one.low, -most), most).value for one, most in found.items()}
+        if all(upper(bind(size, values)) < _UNBOUNDED for size in sizes):
+            break
+        found = {one: max(DEFAULT_MOST[-1], most // 4) for one, most in found.items()}
     return found

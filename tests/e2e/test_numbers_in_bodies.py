@@ -45,6 +45,35 @@ def test_a_slice_up_to_the_iterations_number(launch: str, tmp_path: Path) -> Non
     compiled.hold(*({"x": drawn(40), "k": np.int64(k)} for k in (0, 1, 7, 60)), launch=launch)
 
 
+USES = {
+    "count": "j = Reshape(i, flat) v, w = TopK(x, j)",
+    "amounts": "nil = Constant <value_ints = [0]> () j = Reshape(i, flat) p = Concat <axis = 0> (nil, j) y = Pad(x, p) v = Cos(y)",
+    "part": "j = Reshape(i, flat) e = Add(j, two) v = Slice(x, j, e)",
+    "rest": "even = Mod(i, two) n = Add(even, one) j = Reshape(n, flat) h = Concat <axis = 0> (j, flat) r = Reshape(x, h) "
+    "v = ReduceMax <axes = [0], keepdims = 0> (r)",
+}
+"""What may be made of an iteration's number; among constants, which stay what they are: the -1 of a shape, no amount at the front."""
+
+
+@pytest.mark.parametrize("use", USES)
+def test_beside_constants(use: str, tmp_path: Path) -> None:
+    text = f"""g (float[24] x, int64 k) => (float s) {{ {NUMBERS} two = Constant <value_int = 2> ()
+        s = Loop (k, , zero) <body = b (int64 i, bool c, float t) => (bool d, float u) {{
+            d = Identity(c) {USES[use]} q = ReduceSum <keepdims = 0> (v) u = Add(t, q) }}> }}"""
+    compiled = Compiled(text, tmp_path)
+    compiled.hold(*({"x": drawn(24), "k": np.int64(k)} for k in (0, 1, 5, 9)))
+
+
+def test_a_shape_of_a_number_and_constants(tmp_path: Path) -> None:
+    """What is no number of the run stays a size that is known."""
+    text = f"""g (int64[100] m, float[1,8] x) => (float[n,8] y) {{ {NUMBERS}
+        n = ReduceSum (m, axis) eight = Constant <value_ints = [8]> () shape = Concat <axis = 0> (n, eight) w = Expand(x, shape)
+        y = Sin(w) }}"""
+    compiled = Compiled(text, tmp_path)
+    assert any("n[0] is a size without a bound" in note for note in compiled.result.notes)
+    compiled.hold(*({"m": (np.arange(100) < n).astype(np.int64), "x": drawn(1, 8)} for n in (3, 0, 1, 100)))
+
+
 BY_STATE = f"""g (int64 k, int64 m, float[3] w) => (float s, int64 n) {{ {NUMBERS}
     s, n = Loop (k, , zero, m) <body = b (int64 i, bool c, float t, int64 a) => (bool d, float u, int64 b) {{
         d = Identity(c) r = Range(nought, a, one) f = Cast <to = 1> (r) y = Cos(f) z = Concat <axis = 0> (y, w)
@@ -191,7 +220,7 @@ NESTED = f"""g (float[4] x, int64 k, int64 m, bool c) => (float s, float o) {{ {
             d1 = Identity(c1) j5 = Sub(m, j) j6 = Mul(j5, j5) b = Reshape(j6, flat) second = Expand(quarter, b)
             both = Concat <axis = 0> (second, first) h = ReduceSum <keepdims = 0> (both) q = Add(p, h) }}>
         w = If (c) <then_branch = yes () => (float r) {{
-                e1 = Mul(a1, a1) e = Reshape(e1, flat) third = Expand(quarter, e) four = Concat <axis = 0> (third, first)
+                e1 = Mul(i, i) e = Reshape(e1, flat) third = Expand(quarter, e) four = Concat <axis = 0> (third, first)
                 soft = Softmax(four) r = ReduceSum <keepdims = 0> (soft) }},
             else_branch = no () => (float n) {{ l = Softmax(fx) n = ReduceMax <keepdims = 0> (l) }}>
         vw = Add(v, w) u = Add(t, vw) lasts = ReduceSum <keepdims = 0> (fx) u2 = Add(t2, lasts) }}> }}"""

@@ -69,6 +69,7 @@ def test_numbers_that_an_iteration_computes(launch: str, tmp_path: Path) -> None
         numbers.test_a_number_that_is_computed_around_the_loop,
         numbers.test_until_a_condition_ends_it,
         numbers.test_in_a_branch,
+        numbers.test_a_shape_of_a_number_and_constants,
         numbers.test_what_a_branch_that_is_not_taken_computes_is_no_error,
         numbers.test_a_number_beyond_its_range,
         numbers.test_a_number_without_a_bound,
