@@ -126,3 +126,23 @@ def test_a_product_that_takes_moments_and_leaves_some(tmp_path: Path, monkeypatc
     path, output = saved(chain(140), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
     driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", jobs=1))
     assert families(json.loads(output.with_suffix(".json").read_text())) == ["row", *["gemm_wgmma"] * 3]
+
+
+def test_open_batches_of_open_rows(tmp_path: Path) -> None:
+    """As a transformer's tokens: the moments are of as many rows as both give."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["a"], "first"),
+        helper.make_node("Add", ["a", "residual"], ["h"]),
+        helper.make_node("LayerNormalization", ["h", "gamma1", "beta1"], ["n"], "norm"),
+        helper.make_node("MatMul", ["n", "w1"], ["y"], "up"),
+    ]
+    inputs = [port(name, "batch", "tokens", size, dtype=HALF) for name, size in (("x", DEPTH), ("residual", WIDTH))]
+    constants = {name: array for name, array in weights().items() if name in ("w0", "w1", "gamma1", "beta1")}
+    path = saved(model(nodes, inputs, [port("y", "batch", "tokens", HIDDEN, dtype=HALF)], constants), tmp_path / "model.onnx")
+    output, dims = tmp_path / "libmodel.so", {"batch": DimRange(1, 4), "tokens": DimRange(1, 90)}
+    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", dims=dims, verify=False, jobs=1))
+    assert len(families(json.loads(output.with_suffix(".json").read_text()))) == 2
+    for batch, tokens in ((1, 1), (4, 90), (3, 17)):
+        sizes = {"batch": batch, "tokens": tokens}
+        found = driver.verify(driver.VerifyOptions(model=path, library=output, sizes=sizes))
+        assert all(comparison.is_match for comparison in found.comparisons.values()), sizes
