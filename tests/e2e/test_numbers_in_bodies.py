@@ -142,6 +142,19 @@ def test_what_a_branch_that_is_not_taken_computes_is_no_error(tmp_path: Path) ->
         assert library({"x": tenth, "c": np.bool_(True)})["s"] == 719
 
 
+def test_iterations_behind_the_end_are_no_error(tmp_path: Path) -> None:
+    """A few are computed whether or not the loop has ended: then the state stays, and with it the number of elements."""
+    text = f"""g (int64[80] m, int64 stop) => (float s) {{ {NUMBERS} ten = Constant <value_int = 10> () six = Constant <value_int = 6> ()
+        on = Constant <value: tensor = bool {{1}}> () first = ReduceSum <keepdims = 0> (m)
+        s, n = Loop (six, on, zero, first) <body = b (int64 i, bool c, float t, int64 a) => (bool d, float u, int64 b) {{
+            r = Range(nought, a, one) f = Cast <to = 1> (r) q = ReduceSum <keepdims = 0> (f) u = Add(t, q) b = Mul(a, ten)
+            d = Less(b, stop) }}> }}"""
+    compiled = Compiled(text, tmp_path)
+    assert steps_of(compiled) == []
+    feeds = [{"m": (np.arange(80) < n).astype(np.int64), "stop": np.int64(k)} for n, k in ((3, 1), (3, 1000), (40, 4000), (0, 5))]
+    compiled.hold(*feeds)
+
+
 BEYOND = f"""g (int64 k, int64 m) => (float s) {{ {NUMBERS} many = Constant <value_int = 1000> ()
     s, n = Loop (k, , zero, m) <body = b (int64 i, bool c, float t, int64 a) => (bool d, float u, int64 b) {{
         d = Identity(c) r = Range(nought, a, one) f = Cast <to = 1> (r) q = ReduceSum <keepdims = 0> (f) u = Add(t, q)
