@@ -229,10 +229,13 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
   const auto fetch = [&](auto is_whole, int step, int load) {
     NAUTILUS_UNROLL
     for (int item = 0; item < Loads::kItems; ++item) {
-      if constexpr (kIsSkipped && decltype(is_whole)::kValue == 0) {
-        held[load][item] = Policy::fetch_if(arguments, place_of(item, step, load), is_there(step, load));
+      const auto at = place_of(item, step, load);
+      if constexpr (!kIsSkipped) {  // asked alone: a policy that cannot skip has no fetch_if
+        held[load][item] = Policy::fetch(arguments, at);
+      } else if constexpr (decltype(is_whole)::kValue != 0) {
+        held[load][item] = Policy::fetch(arguments, at);
       } else {
-        held[load][item] = Policy::fetch(arguments, place_of(item, step, load));
+        held[load][item] = Policy::fetch_if(arguments, at, is_there(step, load));
       }
     }
   };
