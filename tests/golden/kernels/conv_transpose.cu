@@ -1,6 +1,6 @@
 #include <nautilus/kernels/conv_transpose.cuh>
 
-namespace conv_transpose_38ac02dcdcb8d322_ {
+namespace conv_transpose_365d3d827cf4b170_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<6, 0>;
 struct Problem {
@@ -67,18 +67,32 @@ struct X {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = false;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
       const float v1 = inputs.load1[lane];
       const float v2 = math::add(v0, v1);
       const float v3 = math::relu(v2);
-      result[lane] = v3;
+      outputs.result[lane] = v3;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -102,15 +116,29 @@ struct Weight {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -138,10 +166,15 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
@@ -150,10 +183,19 @@ struct Epilogue {
       const float v2 = math::add(v0, v1);
       const float v4 = math::add(v2, v3);
       const float v5 = math::relu(v4);
-      store0[lane] = v5;
+      outputs.store0[lane] = v5;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -162,11 +204,11 @@ struct Epilogue {
 };
 
 
-}  // namespace conv_transpose_38ac02dcdcb8d322_
+}  // namespace conv_transpose_365d3d827cf4b170_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_transpose_38ac02dcdcb8d322_::Schedule>, conv_transpose_38ac02dcdcb8d322_::Schedule::kBlocks)
-conv_transpose_38ac02dcdcb8d322(const NAUTILUS_GRID_CONSTANT conv_transpose_38ac02dcdcb8d322_::Arguments arguments) {
-  using namespace conv_transpose_38ac02dcdcb8d322_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(nautilus::kernels::kProductThreads<conv_transpose_365d3d827cf4b170_::Schedule>, conv_transpose_365d3d827cf4b170_::Schedule::kBlocks)
+conv_transpose_365d3d827cf4b170(const NAUTILUS_GRID_CONSTANT conv_transpose_365d3d827cf4b170_::Arguments arguments) {
+  using namespace conv_transpose_365d3d827cf4b170_;
   nautilus::kernels::conv_transpose<Problem, Schedule, X, Weight, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(conv_transpose_38ac02dcdcb8d322)
+NAUTILUS_EXPORT(conv_transpose_365d3d827cf4b170)

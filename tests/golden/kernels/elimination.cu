@@ -1,6 +1,6 @@
 #include <nautilus/kernels/elimination.cuh>
 
-namespace elimination_29347f57fc140f36_ {
+namespace elimination_3bf3632cefe50801_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<2, 0>;
 struct Problem {
@@ -32,17 +32,31 @@ struct X {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = false;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
       const float v1 = constant_f32(0xbf000000u);  // -0x1.0000000000000p-1
       const float v2 = math::mul(v0, v1);
-      result[lane] = v2;
+      outputs.result[lane] = v2;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -64,19 +78,33 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
       const float v1 = constant_f32(0xbf000000u);  // -0x1.0000000000000p-1
       const float v2 = math::mul(v0, v1);
-      store0[lane] = v2;
+      outputs.store0[lane] = v2;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -85,11 +113,11 @@ struct Epilogue {
 };
 
 
-}  // namespace elimination_29347f57fc140f36_
+}  // namespace elimination_3bf3632cefe50801_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(elimination_29347f57fc140f36_::Schedule::kThreads)
-elimination_29347f57fc140f36(const NAUTILUS_GRID_CONSTANT elimination_29347f57fc140f36_::Arguments arguments) {
-  using namespace elimination_29347f57fc140f36_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(elimination_3bf3632cefe50801_::Schedule::kThreads)
+elimination_3bf3632cefe50801(const NAUTILUS_GRID_CONSTANT elimination_3bf3632cefe50801_::Arguments arguments) {
+  using namespace elimination_3bf3632cefe50801_;
   nautilus::kernels::elimination<Problem, Schedule, X, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(elimination_29347f57fc140f36)
+NAUTILUS_EXPORT(elimination_3bf3632cefe50801)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gather.cuh>
 
-namespace gather_bddef8fddceda4b0_ {
+namespace gather_834930d920c90c66_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<5, 0>;
 
@@ -38,15 +38,29 @@ struct Base {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -70,15 +84,29 @@ struct Index0 {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = int;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const int v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -103,19 +131,33 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
       const float v1 = inputs.load0[lane];
       const float v2 = math::add(v0, v1);
-      store0[lane] = v2;
+      outputs.store0[lane] = v2;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -123,11 +165,11 @@ struct Epilogue {
   }
 };
 
-}  // namespace gather_bddef8fddceda4b0_
+}  // namespace gather_834930d920c90c66_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(gather_bddef8fddceda4b0_::Schedule::kThreads)
-gather_bddef8fddceda4b0(const NAUTILUS_GRID_CONSTANT gather_bddef8fddceda4b0_::Arguments arguments) {
-  using namespace gather_bddef8fddceda4b0_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(gather_834930d920c90c66_::Schedule::kThreads)
+gather_834930d920c90c66(const NAUTILUS_GRID_CONSTANT gather_834930d920c90c66_::Arguments arguments) {
+  using namespace gather_834930d920c90c66_;
   nautilus::kernels::gather<Problem, Schedule, Base, Index0, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gather_bddef8fddceda4b0)
+NAUTILUS_EXPORT(gather_834930d920c90c66)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_skinny.cuh>
 
-namespace gemm_skinny_829fe8f1d576e2bc_ {
+namespace gemm_skinny_91765f290f614580_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<7, 0>;
 struct Problem {
@@ -57,18 +57,32 @@ struct A {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = false;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
       const float v1 = inputs.load1[lane];
       const float v2 = math::mul(v0, v1);
       const float v3 = math::relu(v2);
-      result[lane] = v3;
+      outputs.result[lane] = v3;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -92,15 +106,29 @@ struct B {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -129,11 +157,16 @@ struct Epilogue {
   static constexpr int kStores = 2;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<typename Store1::Compute, kWidth> store1;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
@@ -144,12 +177,21 @@ struct Epilogue {
       const float v4 = math::add(v2, v3);
       const float v5 = math::relu(v4);
       const float v7 = math::mul(v4, v6);
-      store0[lane] = v5;
-      store1[lane] = v7;
+      outputs.store0[lane] = v5;
+      outputs.store1[lane] = v7;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    Store1::template put<kWidth>(arguments, at, store1);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+    Store1::template put<kWidth>(arguments, at, outputs.store1);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -159,12 +201,12 @@ struct Epilogue {
 
 
 constexpr int kThreads = kernels::kSkinnyThreads<Schedule>;
-}  // namespace gemm_skinny_829fe8f1d576e2bc_
+}  // namespace gemm_skinny_91765f290f614580_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_829fe8f1d576e2bc_::Schedule::kClusterK)
-NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_829fe8f1d576e2bc_::kThreads, gemm_skinny_829fe8f1d576e2bc_::Schedule::kBlocks)
-gemm_skinny_829fe8f1d576e2bc(const NAUTILUS_GRID_CONSTANT gemm_skinny_829fe8f1d576e2bc_::Arguments arguments) {
-  using namespace gemm_skinny_829fe8f1d576e2bc_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_skinny_91765f290f614580_::Schedule::kClusterK)
+NAUTILUS_LAUNCH_BOUNDS(gemm_skinny_91765f290f614580_::kThreads, gemm_skinny_91765f290f614580_::Schedule::kBlocks)
+gemm_skinny_91765f290f614580(const NAUTILUS_GRID_CONSTANT gemm_skinny_91765f290f614580_::Arguments arguments) {
+  using namespace gemm_skinny_91765f290f614580_;
   nautilus::kernels::gemm_skinny<Problem, Schedule, A, B, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(gemm_skinny_829fe8f1d576e2bc)
+NAUTILUS_EXPORT(gemm_skinny_91765f290f614580)

@@ -1,6 +1,6 @@
 #include <nautilus/kernels/pointwise.cuh>
 
-namespace pointwise_e222d21c58c47d6d_ {
+namespace pointwise_30b6afac167322f0_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<4, 0>;
 
@@ -42,12 +42,17 @@ struct Body {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
-    const auto inside0 = Inside0::template at<kWidth>(arguments, at);
-    const auto inside1 = Inside1::template at<kWidth>(arguments, at);
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto inside0 = Inside0::template at<kWidth>(arguments, at);
+    const auto inside1 = Inside1::template at<kWidth>(arguments, at);
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
@@ -57,10 +62,19 @@ struct Body {
       const bool v5 = inside1[lane];
       const float v4 = math::where(v3, v1, v2);
       const float v6 = math::where(v5, v0, v4);
-      store0[lane] = v6;
+      outputs.store0[lane] = v6;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -68,11 +82,11 @@ struct Body {
   }
 };
 
-}  // namespace pointwise_e222d21c58c47d6d_
+}  // namespace pointwise_30b6afac167322f0_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pointwise_e222d21c58c47d6d_::Schedule::kThreads)
-pointwise_e222d21c58c47d6d(const NAUTILUS_GRID_CONSTANT pointwise_e222d21c58c47d6d_::Arguments arguments) {
-  using namespace pointwise_e222d21c58c47d6d_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pointwise_30b6afac167322f0_::Schedule::kThreads)
+pointwise_30b6afac167322f0(const NAUTILUS_GRID_CONSTANT pointwise_30b6afac167322f0_::Arguments arguments) {
+  using namespace pointwise_30b6afac167322f0_;
   nautilus::kernels::pointwise<Problem, Schedule, Body>(arguments);
 }
-NAUTILUS_EXPORT(pointwise_e222d21c58c47d6d)
+NAUTILUS_EXPORT(pointwise_30b6afac167322f0)

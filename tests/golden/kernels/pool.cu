@@ -1,6 +1,6 @@
 #include <nautilus/kernels/pool.cuh>
 
-namespace pool_382ce645ad4e93ba_ {
+namespace pool_0bd05e6f3f4d4ede_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<2, 0>;
 struct Problem {
@@ -58,15 +58,29 @@ struct X {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -88,17 +102,31 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
-      store0[lane] = v0;
+      outputs.store0[lane] = v0;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -107,11 +135,11 @@ struct Epilogue {
 };
 
 
-}  // namespace pool_382ce645ad4e93ba_
+}  // namespace pool_0bd05e6f3f4d4ede_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_382ce645ad4e93ba_::Schedule::kThreads)
-pool_382ce645ad4e93ba(const NAUTILUS_GRID_CONSTANT pool_382ce645ad4e93ba_::Arguments arguments) {
-  using namespace pool_382ce645ad4e93ba_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(pool_0bd05e6f3f4d4ede_::Schedule::kThreads)
+pool_0bd05e6f3f4d4ede(const NAUTILUS_GRID_CONSTANT pool_0bd05e6f3f4d4ede_::Arguments arguments) {
+  using namespace pool_0bd05e6f3f4d4ede_;
   nautilus::kernels::pool<Problem, Schedule, X, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(pool_382ce645ad4e93ba)
+NAUTILUS_EXPORT(pool_0bd05e6f3f4d4ede)

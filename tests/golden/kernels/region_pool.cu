@@ -1,6 +1,6 @@
 #include <nautilus/kernels/region_pool.cuh>
 
-namespace region_pool_4797c617480823e2_ {
+namespace region_pool_8a02371967a8b728_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<6, 0>;
 struct Problem {
@@ -45,17 +45,31 @@ struct X {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = false;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
       const float v1 = inputs.load1[lane];
       const float v2 = math::mul(v0, v1);
-      result[lane] = v2;
+      outputs.result[lane] = v2;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -79,15 +93,29 @@ struct Corner {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -111,15 +139,29 @@ struct Image {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = true;
   using Result = long long;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const long long v0 = inputs.load0[lane];
-      result[lane] = v0;
+      outputs.result[lane] = v0;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -141,18 +183,32 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
       const float v1 = math::relu(v0);
-      store0[lane] = v1;
+      outputs.store0[lane] = v1;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -161,11 +217,11 @@ struct Epilogue {
 };
 
 
-}  // namespace region_pool_4797c617480823e2_
+}  // namespace region_pool_8a02371967a8b728_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(region_pool_4797c617480823e2_::Schedule::kThreads)
-region_pool_4797c617480823e2(const NAUTILUS_GRID_CONSTANT region_pool_4797c617480823e2_::Arguments arguments) {
-  using namespace region_pool_4797c617480823e2_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(region_pool_8a02371967a8b728_::Schedule::kThreads)
+region_pool_8a02371967a8b728(const NAUTILUS_GRID_CONSTANT region_pool_8a02371967a8b728_::Arguments arguments) {
+  using namespace region_pool_8a02371967a8b728_;
   nautilus::kernels::region_pool<Problem, Schedule, X, Corner, Image, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(region_pool_4797c617480823e2)
+NAUTILUS_EXPORT(region_pool_8a02371967a8b728)

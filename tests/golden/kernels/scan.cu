@@ -1,6 +1,6 @@
 #include <nautilus/kernels/scan.cuh>
 
-namespace scan_01c555eebc3b6f8e_ {
+namespace scan_10f699e5f1adf9c8_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<3, 0>;
 struct Problem {
@@ -35,17 +35,31 @@ struct Term {
   static constexpr int kStores = 0;
   static constexpr bool kIsPlainLoad = false;
   using Result = float;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = inputs.load0[lane];
       const float v1 = constant_f32(0x40000000u);  // 0x1.0000000000000p+1
       const float v2 = math::mul(v0, v1);
-      result[lane] = v2;
+      outputs.result[lane] = v2;
     }
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -70,19 +84,33 @@ struct Epilogue {
   static constexpr int kStores = 1;
   static constexpr bool kIsPlainLoad = false;
   using Result = nautilus::Nothing;
-  template <int kWidth, class A, class At, class... P>
-  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+  // What is stored, and what is returned.
+  template <int kWidth>
+  struct Outputs {
     Vector<typename Store0::Compute, kWidth> store0;
     Vector<Result, kWidth> result{};
+  };
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Outputs<kWidth> evaluate(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    Outputs<kWidth> outputs;
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const float v0 = parameter<0>(parameters...)[lane];
       const float v1 = inputs.load0[lane];
       const float v2 = math::add(v0, v1);
-      store0[lane] = v2;
+      outputs.store0[lane] = v2;
     }
-    Store0::template put<kWidth>(arguments, at, store0);
-    return result;
+    return outputs;
+  }
+  template <int kWidth, class A, class At>
+  NAUTILUS_DEVICE static void put(const A &arguments, const At &at, const Outputs<kWidth> &outputs) {
+    Store0::template put<kWidth>(arguments, at, outputs.store0);
+  }
+  template <int kWidth, class A, class At, class... P>
+  NAUTILUS_DEVICE static Vector<Result, kWidth> compute(const A &arguments, const At &at, const Inputs<kWidth> &inputs, const P &...parameters) {
+    const auto outputs = evaluate<kWidth>(arguments, at, inputs, parameters...);
+    put(arguments, at, outputs);
+    return outputs.result;
   }
   template <int kWidth, class A, class At, class... P>
   NAUTILUS_DEVICE static Vector<Result, kWidth> apply(const A &arguments, const At &at, const P &...parameters) {
@@ -91,11 +119,11 @@ struct Epilogue {
 };
 
 
-}  // namespace scan_01c555eebc3b6f8e_
+}  // namespace scan_10f699e5f1adf9c8_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(scan_01c555eebc3b6f8e_::Schedule::kThreads)
-scan_01c555eebc3b6f8e(const NAUTILUS_GRID_CONSTANT scan_01c555eebc3b6f8e_::Arguments arguments) {
-  using namespace scan_01c555eebc3b6f8e_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(scan_10f699e5f1adf9c8_::Schedule::kThreads)
+scan_10f699e5f1adf9c8(const NAUTILUS_GRID_CONSTANT scan_10f699e5f1adf9c8_::Arguments arguments) {
+  using namespace scan_10f699e5f1adf9c8_;
   nautilus::kernels::scan<Problem, Schedule, Term, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(scan_01c555eebc3b6f8e)
+NAUTILUS_EXPORT(scan_10f699e5f1adf9c8)
