@@ -225,24 +225,20 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
     return source_b.place(arguments, rows[item], is_read ? first_depth : 0, is_read ? depth_of(step, load) : 0).at;
   };
   const int whole_steps = (depth - first_depth) / Loads::kStep;
-  // Where all of a step IS_WHOLE, nothing is asked of each read.
-  const auto fetch = [&](auto is_whole, int step, int load) {
+  const auto fetch = [&](int step, int load) {
     NAUTILUS_UNROLL
     for (int item = 0; item < Loads::kItems; ++item) {
-      const auto at = place_of(item, step, load);
-      if constexpr (!kIsSkipped) {  // asked alone: a policy that cannot skip has no fetch_if
-        held[load][item] = Policy::fetch(arguments, at);
-      } else if constexpr (decltype(is_whole)::kValue != 0) {
-        held[load][item] = Policy::fetch(arguments, at);
+      if constexpr (kIsSkipped) {
+        held[load][item] = Policy::fetch_if(arguments, place_of(item, step, load), is_there(step, load));
       } else {
-        held[load][item] = Policy::fetch_if(arguments, at, is_there(step, load));
+        held[load][item] = Policy::fetch(arguments, place_of(item, step, load));
       }
     }
   };
   const auto fetch_first = [&] {
     if (kIsSkipped || steps > 0) {
       NAUTILUS_UNROLL
-      for (int load = 0; load < Schedule::kLoads; ++load) fetch(Static<0>{}, 0, load);
+      for (int load = 0; load < Schedule::kLoads; ++load) fetch(0, load);
     }
   };
   const auto bring = [&](int number) {
@@ -268,7 +264,8 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
     if constexpr (kStages > 1) bring(number + kStages - 1);
     const T *const rows_tile = shared + number % kStages * kTile;
     const int end = least(steps, (number + 1) * kSteps);
-    const auto multiply = [&](auto is_whole, int step) {
+#pragma unroll 1
+    for (int step = number * kSteps; step < end; ++step) {
       NAUTILUS_UNROLL
       for (int load = 0; load < Schedule::kLoads; ++load) {
         Vector<T, Loads::kVector> weights[Loads::kItems];
@@ -280,17 +277,10 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
           NAUTILUS_UNROLL
           for (int item = 0; item < Loads::kItems; ++item) weights[item] = {};
         }
-        if (kIsSkipped || step + 1 < steps) fetch(is_whole, step + 1, load);
+        if (kIsSkipped || step + 1 < steps) fetch(step + 1, load);
         sums.add(weights, rows_tile, run_of(step - number * kSteps, load));
       }
-    };
-    int step = number * kSteps;
-    if constexpr (kIsSkipped) {
-#pragma unroll 1
-      for (; step < least(end, whole_steps - 1); ++step) multiply(Static<1>{}, step);
     }
-#pragma unroll 1
-    for (; step < end; ++step) multiply(Static<0>{}, step);
   }
   device::cp_async_wait<0>();
   if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
