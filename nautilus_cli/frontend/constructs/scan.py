@@ -9,10 +9,11 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.constructs.base import Construct, Occurrence
-from nautilus_cli.frontend.constructs.loop import declared_element, unrolls_to_little
+from nautilus_cli.frontend.constructs.loop import unrolls_to_little
 from nautilus_cli.frontend.constructs.loop_body import body_graph, repeated
 from nautilus_cli.frontend.constructs.selection import select
 from nautilus_cli.frontend.constructs.stacking import element, stacked
+from nautilus_cli.frontend.constructs.unrolling import declared_element
 from nautilus_cli.frontend.entities import as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
 from nautilus_cli.ir.dims import is_symbolic, same
