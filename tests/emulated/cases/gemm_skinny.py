@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, DType
@@ -124,6 +127,33 @@ def guarded(schedule: Schedule, storage: DType, *, is_plain: bool) -> Case:
     return product_case(name, problem, schedule, (*whole, output(m * n, F32.numpy)), a, b, epilogue.expression())
 
 
+def computed_and_open(schedule: Schedule, storage: DType, extents: tuple[int, int, int], divisor: int, tile_k: int = 0) -> Case:
+    """Return a product whose extents are arguments, `n` and `k` multiples of DIVISOR: one is added to both operands, neither of which is
+    constant, so that steps beyond k, which must add nothing, would show."""
+
+    def functors(m: int, n: int, k: int) -> tuple[Expression, Expression, Expression]:
+        found = []
+        for slot, rows in ((0, m), (1, n)):
+            steps = Steps()
+            loaded = steps.load(slot, storage, identity((1, rows, k)))
+            found.append(steps.expression(steps.apply("add", loaded, steps.constant(1.0))))
+        epilogue = Steps()
+        epilogue.store(epilogue.parameter(0), 2, F32, identity((1, m, n)))
+        return found[0], found[1], epilogue.expression()
+
+    m, n, k = extents
+    sizes = dict(zip("mnk", extents, strict=True))
+    open_sizes = {name: symbol(name, by, 100 * sizes[name], by) for name, by in (("m", 1), ("n", divisor), ("k", divisor))}
+    problem = Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=storage, a_storage=storage, b_storage=storage)
+    buffers = [np.random.default_rng(i).integers(-9, 10, size).astype(storage.numpy) for i, size in enumerate((m * k, n * k))]
+    name = f"computed-open-{storage}-{'x'.join(map(str, extents))}-{'mma' if schedule.tensor_cores else 'fma'}"
+    case = product_case(name, problem, schedule, (*buffers, output(m * n, F32.numpy)), *functors(m, n, k), tile_k)
+    a, b, epilogue = functors(**open_sizes)
+    request = replace(case.request, problem=replace(problem, **open_sizes), functors=(("A", a), ("B", b), ("Epilogue", epilogue)))
+    scalars = request.scalar_values
+    return replace(case, request=replace(request, scalars=len(scalars)), scalars=bind(scalars, sizes), sizes=sizes)
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
@@ -174,6 +204,9 @@ def cases() -> tuple[Case, ...]:
         schedule = {**SCHEDULES, **TENSOR}[schedule_name]
         one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, schedule, tile_k=tile_k)
         found += [opened(one, names, divisor) for names in (("m", "n", "k", "mnk") if tile_k else ("m", "n"))]
+    for storage, extents, divisor, tile_k in ((F16, (3, 24, 520), 8, 256), (F32, (2, 9, 77), 1, 32), (BF16, (4, 40, 1800), 8, 512)):
+        found.append(computed_and_open(rows, storage, extents, divisor, tile_k))
+    found.append(computed_and_open(narrow, F16, (9, 24, 264), 8, 128))
     for name in ("sm_80", "sm_90a", "emulated"):
         for extents in ((1, 1, 304, 256), (1, 16, 200, 136), (1, 49, 96, 64), (4, 1, 100, 33)):
             problem = plain("", extents, rows).request.problem
