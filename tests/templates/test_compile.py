@@ -20,11 +20,11 @@ from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 from tests.emulated.building import Steps
-from tests.emulated.cases import prologues
+from tests.emulated.cases import gemm_skinny, prologues
 from tests.emulated.cases.families import representative
 from tests.emulated.cases.products import Operation, read
 from tests.emulated.cases.programs import layer_norm
-from tests.emulated.harness import OLDEST
+from tests.emulated.harness import OLDEST, Case
 
 SHAPE: dict[str, Any] = {"batch": 1, "m": 1024, "n": 1536, "k": 2048, "a_k_last": True, "b_k_last": True, "multiply": F16}
 
@@ -42,6 +42,16 @@ def test_compiles(family: str, architecture: str, tmp_path_factory: pytest.TempP
     assert used.spill_load_bytes == used.spill_store_bytes == used.stack_bytes == 0, "values that should be in registers are in memory"
     assert used.smem_bytes == 0, "kernels take their shared memory dynamically"
     assert "warning" not in cubin.log, cubin.log
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in gemm_skinny.cases() if case.sizes and "computed" in case.name], ids=lambda case: case.name
+)
+def test_open_sizes_and_computed_operands_compile(case: Case, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is only instantiated for one way of loading must not be named for the others."""
+    kernel = render(case.request)
+    cubin = compile_kernel(kernel.text, kernel.symbol, target("sm_90a"), Cache(tmp_path_factory.mktemp("cubins")))
+    assert cubin.resources[kernel.symbol].stack_bytes == 0
 
 
 @pytest.mark.parametrize(
