@@ -3,6 +3,7 @@
 Usage:
     python -m tests.bench.gemm build FILE [SET ...]     compile the jobs of some sets for sm_90a; needs no GPU
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
+    python -m tests.bench.gemm beside OUT.json          what other instructions cost tensor cores; needs a GPU and torch
     python -m tests.bench.gemm chart OUT.json SVG       draw what a run of `ladder` measured; needs matplotlib
 
 Sets: see SETS.
@@ -19,8 +20,8 @@ from typing import Any
 
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
+from tests.bench.gemm import beside, ladder
 from tests.bench.gemm import jobs as catalogue
-from tests.bench.gemm import ladder
 from tests.bench.gemm.sets import SETS
 
 
@@ -74,6 +75,8 @@ def main(arguments: list[str]) -> int:
             return build(Path(path), names)
         case ["run", path, out]:
             return run(Path(path), Path(out))
+        case ["beside", out]:
+            return beside.run(Path(out))
         case ["chart", path, picture]:
             ladder.chart(Path(path), Path(picture))
             return 0

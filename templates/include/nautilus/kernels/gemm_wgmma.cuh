@@ -29,14 +29,15 @@ struct SwappedSink {
   NAUTILUS_DEVICE auto at(const Row &row, int m) const { return sink.at({m, true}, row.n); }
 };
 
-// Whether one consumer's products, in ping-pong, surely take longer than an epilogue whose instructions leave tensor cores their cycles: 16
-// steps of depth or more. And a block has several tiles, since such an epilogue takes longer where nothing hides it, at the end.
+// Whether one consumer's products, in ping-pong, surely take longer than an epilogue that leaves tensor cores their cycles: 16 steps of depth or
+// more. And a block has several tiles, since such an epilogue takes longer where nothing hides it, at the end.
 template <class Problem, class Schedule>
 constexpr bool hides_long_epilogues() {
   if constexpr (Schedule::kPingPong && Problem::Batch::kIsStatic && Problem::M::kIsStatic && Problem::N::kIsStatic && Problem::K::kIsStatic) {
-    constexpr long long kTiles = ceil_divide(static_cast<long long>(Problem::M::kValue), static_cast<long long>(Schedule::kTileM)) *
-                                 ceil_divide(static_cast<long long>(Problem::N::kValue), static_cast<long long>(Schedule::kTileN)) * Problem::Batch::kValue;
-    return Problem::K::kValue * static_cast<int>(sizeof(typename Problem::Multiply)) >= 16 * kBoxRowBytes && kTiles >= 4LL * Schedule::kBlocks;
+    constexpr long long m = Problem::M::kValue, n = Problem::N::kValue, k = Problem::K::kValue, kBatch = Problem::Batch::kValue;
+    constexpr long long kTiles = ceil_divide(m, Schedule::kTileM) * ceil_divide(n, Schedule::kTileN) * kBatch;
+    constexpr long long kRowBytes = k * static_cast<long long>(sizeof(typename Problem::Multiply));
+    return kRowBytes >= 16 * kBoxRowBytes && kTiles >= 4 * Schedule::kBlocks;
   } else {
     return false;
   }
