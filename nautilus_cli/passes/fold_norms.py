@@ -15,7 +15,9 @@ away. What comes in its place:
 - The sum has an error of at most g·Σₖ |x[k]·B[k, n]|, with g the relative error of adding up, about 2⁻²¹ for a thousand terms on tensor
   cores. Where |M| is large against the deviation, so is the error against the result. But each x[k] was rounded when it was stored, by
   u·|x[k]|, with the very same weights: the result is the exact one of an x that is changed by g/u of what storing it has changed, 1/1000
-  in f16 and 1/8000 in bf16. However far a mean is from zero, the fold loses next to nothing of what 16 bits have kept.
+  in f16 and 1/8000 in bf16. However far a mean is from zero, the fold loses next to nothing of what 16 bits have kept. What shows it is
+  a row of one number z alone, whose deviation is none: a norm's kernel gives beta for it, the fold up to g·|z|·Σₖ |B[k, n]| / √epsilon
+  beside that.
 
 So it is on for f16 and bf16, with any data. It is not for f32, where g is larger than u: a mean of 100 deviations would cost two digits
 that the norm's own kernel keeps. An RMSNormalization has no M to take off.
