@@ -25,7 +25,7 @@ from nautilus_cli.lowering.ranges import dimensions
 _MOST_KERNELS_REST = 8
 """Of a product whose rows, columns and depth decide, for sizes that are no multiples."""
 
-_MOST_SAMPLES, _MOST_LOOKED_AT, _MOST_LOOKED_AT_REST = 4096, 320, 24
+_MOST_SAMPLES, _MOST_LOOKED_AT, _MOST_LOOKED_AT_REST = 8192, 400, 24
 """Of such a product: sizes at which kernels are compared, and at which they are looked for."""
 
 _SPREAD = (5**0.5 - 1) / 2
