@@ -86,7 +86,8 @@ NAUTILUS_DEVICE Vec load_shared_vector_at(const Vec *shared, int rank, Site site
 #if NAUTILUS_HAS_SM90
 
 // Writes 16 bytes to the place of block RANK where SHARED lies in this one, aligned to that. The barrier that lies there where BARRIER lies in
-// this one counts them, and who has waited for it sees them. The emulator has clusters of one block.
+// this one counts them, and who has waited for it sees them. A kernel that does this has NAUTILUS_CLUSTER, be it of one block: without a
+// cluster the instruction is an illegal one. The emulator has clusters of one block.
 NAUTILUS_DEVICE void store_shared_async(float *shared, const float (&values)[4], Mbarrier *barrier, int rank, Site site = current_site()) {
 #ifdef NAUTILUS_EMULATED
     if (rank != 0) emulated::fail("store_shared_async at a block that the cluster does not have", site);
