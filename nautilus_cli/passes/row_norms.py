@@ -17,6 +17,7 @@ import numpy as np
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.types import BF16, F16
+from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.movement import context
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Cast, Reduction
@@ -81,7 +82,7 @@ def _norm(flow: Dataflow, value: Value, products: tuple[Node, ...]) -> RowNorm |
     if is_symbolic(columns) or columns % PART_COLUMNS:
         return None
     affine = _affine(flow, value, columns)
-    unit = None if affine is None else _unit(flow, affine.unit)
+    unit = None if affine is None else _unit(flow, affine.unit, columns)
     if affine is None or unit is None:
         return None
     x, epsilon, is_centred = unit
@@ -104,7 +105,7 @@ def _affine(flow: Dataflow, value: Value, columns: int) -> _Affine | None:
     node = flow.producer.get(value)
     if node is None:
         return None
-    if isinstance(operators()[node.op].lowering, Cast):
+    if _is_cast(node):
         inner = _whole(flow, node.inputs[0])
         return None if inner is None else _affine(flow, inner, columns)
     for this, other in ((0, 1), (1, 0)) if node.op in ("Mul", "Add") and len(node.inputs) == 2 else ():
@@ -136,10 +137,16 @@ def _constant(flow: Dataflow, value: Value) -> np.ndarray | None:
     if source.constant is not None and flow.is_whole(value):
         return np.asarray(source.constant).reshape(value.type.static)
     node = flow.producer.get(source)
-    if node is not None and isinstance(operators()[node.op].lowering, Cast) and flow.is_whole(value) and node.inputs[0] is not None:
+    if node is not None and _is_cast(node) and flow.is_whole(value) and node.inputs[0] is not None:
         inner = _constant(flow, node.inputs[0])
         return None if inner is None else inner.reshape(value.type.static)
     return None
+
+
+def _is_cast(node: Node) -> bool:
+    """Whether NODE casts floats to floats, of types whose rounding is none that a model asks for, as that of quantisation is."""
+    types = {value.type.dtype for value in (*node.operands(), *node.results())}
+    return isinstance(operators()[node.op].lowering, Cast) and types.issubset(FLOATS)
 
 
 def _whole(flow: Dataflow, value: Value | None) -> Value | None:
@@ -147,60 +154,80 @@ def _whole(flow: Dataflow, value: Value | None) -> Value | None:
     return None if value is None or not flow.is_whole(value) else flow.source(value)[0]
 
 
-def _unit(flow: Dataflow, value: Value) -> tuple[Value, float, bool] | None:
+def _of_rows(flow: Dataflow, value: Value | None, rows: Value, columns: int) -> Value | None:
+    """Return what VALUE is of, if ROWS are of so many columns, and an operation of both gives each of them one number of VALUE."""
+    if value is None or not same(rows.type.static[-1:], (columns,)):
+        return None
+    rank = max(len(value.type.static), len(rows.type.static))
+    found, wanted = ((*(1 for _ in range(rank - len(shape))), *shape) for shape in (value.type.static, (*rows.type.static[:-1], 1)))
+    return _whole(flow, value) if same(found, wanted) else None
+
+
+def _unit(flow: Dataflow, value: Value, columns: int) -> tuple[Value, float, bool] | None:
     """Return the x and the epsilon of what is normalised without factors, and whether its mean is taken off; None of anything else."""
     node = flow.producer.get(value)
     if node is None or node.op not in ("Mul", "Div"):
         return None
     for this, other in ((0, 1), (1, 0)) if node.op == "Mul" else ((0, 1),):
-        centred, scale = _whole(flow, node.inputs[this]), node.inputs[other]
-        found = None if centred is None or scale is None else _deviation(flow, flow.source(scale)[0], is_inverse=node.op == "Mul")
+        rows = node.inputs[this]
+        centred = _whole(flow, rows)
+        scale = None if rows is None else _of_rows(flow, node.inputs[other], rows, columns)
+        found = None if centred is None or scale is None else _deviation(flow, scale, columns, is_inverse=node.op == "Mul")
         if found is None or centred is None:
             continue
         of, epsilon = found
         if of is not centred:
             continue
-        source = flow.producer.get(centred)
-        mean = None if source is None or source.op != "Sub" else source.inputs[1]
-        operand = None if source is None or mean is None else _whole(flow, source.inputs[0])
-        if operand is not None and mean is not None and _mean_of(flow, flow.source(mean)[0]) is operand:
-            return (_narrow(flow, operand), epsilon, True)
-        return (_narrow(flow, centred), epsilon, False)
+        operand = _centred(flow, centred, columns)
+        return (_narrow(flow, centred if operand is None else operand), epsilon, operand is not None)
     return None
 
 
-def _deviation(flow: Dataflow, value: Value, *, is_inverse: bool) -> tuple[Value, float] | None:
+def _centred(flow: Dataflow, value: Value, columns: int) -> Value | None:
+    """Return x where VALUE is x - M."""
+    node = flow.producer.get(value)
+    if node is None or node.op != "Sub" or node.inputs[0] is None:
+        return None
+    operand = _whole(flow, node.inputs[0])
+    mean = _of_rows(flow, node.inputs[1], node.inputs[0], columns)
+    return operand if mean is not None and operand is not None and _mean_of(flow, mean, columns) is operand else None
+
+
+def _deviation(flow: Dataflow, value: Value, columns: int, *, is_inverse: bool) -> tuple[Value, float] | None:
     """Return z and epsilon where VALUE is √(mean of z² + epsilon), or its reciprocal."""
     node = flow.producer.get(value)
     if is_inverse:
-        if node is None or node.op != "Reciprocal" or node.inputs[0] is None:
-            return None
-        node = flow.producer.get(flow.source(node.inputs[0])[0])
-    if node is None or node.op != "Sqrt" or node.inputs[0] is None:
-        return None
-    node = flow.producer.get(flow.source(node.inputs[0])[0])
+        node = _maker(flow, node.inputs[0]) if node is not None and node.op == "Reciprocal" else None
+    node = _maker(flow, node.inputs[0]) if node is not None and node.op == "Sqrt" else None
     if node is None or node.op != "Add":
         return None
     for this, other in ((0, 1), (1, 0)):
-        epsilon, variance = node.inputs[this], node.inputs[other]
+        epsilon, variance = node.inputs[this], _whole(flow, node.inputs[other])
         array = None if epsilon is None else _constant(flow, epsilon)
         if array is None or array.size != 1 or variance is None:
             continue
-        squares = _mean_of(flow, flow.source(variance)[0])
+        squares = _mean_of(flow, variance, columns)
         z = None if squares is None else _root(flow, squares)
         return None if z is None else (z, float(array.reshape(-1)[0]))
     return None
 
 
-def _mean_of(flow: Dataflow, value: Value) -> Value | None:
-    """Return that of which VALUE is the mean over the last axis."""
+def _maker(flow: Dataflow, value: Value | None) -> Node | None:
+    """Return the node that computes VALUE, element by element."""
+    source = _whole(flow, value)
+    return None if source is None else flow.producer.get(source)
+
+
+def _mean_of(flow: Dataflow, value: Value, columns: int) -> Value | None:
+    """Return that of which VALUE is the mean over the last axis, of so many columns."""
     node = flow.producer.get(value)
     lowering = None if node is None else operators()[node.op].lowering
     if node is None or not isinstance(lowering, Reduction) or not lowering.mean or lowering.combine != "sum":
         return None
     operand = node.inputs[0]
-    is_last = operand is not None and lowering.axes(context(node)) == (len(operand.type.static) - 1,)
-    return _whole(flow, operand) if is_last else None
+    if operand is None or not same(operand.type.static[-1:], (columns,)) or lowering.axes(context(node)) != (len(operand.type.static) - 1,):
+        return None
+    return _whole(flow, operand)
 
 
 def _root(flow: Dataflow, value: Value) -> Value | None:
@@ -209,6 +236,8 @@ def _root(flow: Dataflow, value: Value) -> Value | None:
     if node is None or node.op not in ("Mul", "Pow") or len(node.inputs) != 2:
         return None
     first = _whole(flow, node.inputs[0])
+    if first is None or not same(first.type.elements, value.type.elements):  # each with another one: an outer product
+        return None
     if node.op == "Mul":
         return first if first is _whole(flow, node.inputs[1]) else None
     exponent = None if node.inputs[1] is None else _constant(flow, node.inputs[1])
@@ -218,6 +247,5 @@ def _root(flow: Dataflow, value: Value) -> Value | None:
 def _narrow(flow: Dataflow, value: Value) -> Value:
     """Return what was cast to VALUE's type, as it is stored."""
     node = flow.producer.get(value)
-    is_cast = node is not None and isinstance(operators()[node.op].lowering, Cast)
-    operand = _whole(flow, node.inputs[0]) if node is not None and is_cast else None
+    operand = _whole(flow, node.inputs[0]) if node is not None and _is_cast(node) else None
     return operand if operand is not None and operand.type.dtype in (F16, BF16) else value

@@ -146,6 +146,49 @@ def sum_before_rounding(s: Sketch) -> Value:
     return s.node("MatMul", (total, s.c(WIDTH, 8)))
 
 
+def unit_of(s: Sketch, x: Value, deviation: Callable[[Value], Value]) -> Value:
+    """Return x over what DEVIATION makes of the root mean squares of its rows, without their last axis."""
+    squares = s.node("ReduceMean", (s.node("Mul", (x, x)), s.ints(-1)), keepdims=0)
+    root = s.node("Sqrt", (s.node("Add", (squares, s.constant(np.float16(1e-3)))),))
+    return s.node("Div", (x, deviation(root)))
+
+
+def deviations_of_columns(s: Sketch) -> Value:
+    """As many rows as columns: without its last axis, what belongs to a row divides a column."""
+    return s.node("MatMul", (unit_of(s, s.x(WIDTH, WIDTH), lambda root: root), s.c(WIDTH, 8)))
+
+
+def heads(s: Sketch) -> Value:
+    """Norms of parts of the rows, as of the heads of queries, whose factors are of whole rows."""
+    parts = s.node("Reshape", (s.x(4, WIDTH), s.ints(4 * 3, WIDTH // 3)))
+    y = s.node("LayerNormalization", (parts, s.constant(np.ones(WIDTH // 3, np.float16))))
+    return s.node("MatMul", (s.node("Mul", (s.node("Reshape", (y, s.ints(4, WIDTH))), s.c(WIDTH))), s.c(WIDTH, 8)))
+
+
+def several_rows_at_once(s: Sketch) -> Value:
+    y = s.node("LayerNormalization", (s.node("Reshape", (s.x(8, WIDTH), s.ints(4, 2 * WIDTH))), s.constant(np.ones(2 * WIDTH, np.float16))))
+    return s.node("MatMul", (s.node("Mul", (s.node("Reshape", (y, s.ints(8, WIDTH))), s.c(WIDTH))), s.c(WIDTH, 8)))
+
+
+def rounded_to_integers(s: Sketch) -> Value:
+    whole = s.node("Cast", (by_operator(s, s.x(4, WIDTH)),), to=6)
+    return s.node("MatMul", (s.node("Cast", (whole,), to=10), s.c(WIDTH, 8)))
+
+
+def rounded_to_8_bits(s: Sketch) -> Value:
+    narrow = s.node("Cast", (by_operator(s, s.x(4, WIDTH)),), to=17)
+    return s.node("MatMul", (s.node("Cast", (narrow,), to=10), s.c(WIDTH, 8)))
+
+
+def test_rows_whose_deviations_lose_their_axis_and_get_it_back(same_results: Callable) -> None:
+    s = Sketch(F16)
+    y = unit_of(s, s.x(WIDTH, WIDTH), lambda root: s.node("Unsqueeze", (root, s.ints(-1))))
+    before = pipeline.simplify(s.graph([("y", s.node("MatMul", (y, s.c(WIDTH, 8))))]))
+    after = folded(before)
+    assert NORMALIZED in ops(after)
+    same_results(before, after)
+
+
 @pytest.mark.parametrize(
     ("build", "dtype"),
     [
@@ -158,6 +201,11 @@ def sum_before_rounding(s: Sketch) -> Value:
         (factors_of_rows, F16),
         (transposed_rows, F16),
         (sum_before_rounding, F16),
+        (deviations_of_columns, F16),
+        (heads, F16),
+        (several_rows_at_once, F16),
+        (rounded_to_integers, F16),
+        (rounded_to_8_bits, F16),
     ],
 )
 def test_norms_that_stay(build: Callable[[Sketch], Value], dtype: DType) -> None:
