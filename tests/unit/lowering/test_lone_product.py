@@ -22,6 +22,8 @@ def ranking(family: Family, problem: object, where: Target) -> object:
         (1, 4096, 4096, F16, "gemm_skinny"),
         (8, 4096, 4096, F16, "gemm_wgmma"),
         (1, 768, 3072, F32, "gemm_skinny"),
+        (1, 8192, 2048, F32, "gemm_skinny"),
+        (4, 4096, 4096, F32, "gemm_skinny"),
         (8, 4096, 4096, F32, "gemm_skinny"),
         (16, 3072, 768, F32, "gemm"),
         (4096, 4096, 4096, F32, "gemm"),
