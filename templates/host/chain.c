@@ -91,8 +91,10 @@ nautilus_status chain_create(nautilus_context *context) {
   struct chain *chain = &context->chain;
   chain->links = calloc(model->launch_count + 1, sizeof *chain->links);
   chain->begins = calloc(model->launch_count + 1, sizeof *chain->begins);
-  if (chain->links == NULL || chain->begins == NULL)
+  if (chain->links == NULL || chain->begins == NULL) {
+    chain_dispose(context);
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
+  }
   if (!program_exists(model))
     add_links(context, 0, model->launch_count);
   for (uint32_t i = 0; i < model->place.variant->step_count; i++) {

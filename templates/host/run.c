@@ -63,20 +63,15 @@ static nautilus_status launch_ordered(nautilus_context *context, cu_stream strea
   if (context->has_run && context->last_stream != stream)
     TRY_DRIVER(driver, cuStreamWaitEvent(stream, context->done, 0), "waiting for the last run");
   int recur = context->buckets != NULL && buckets_recur(context);
-  if (program_exists(context->model)) {
-    nautilus_status status = program_run(context, stream, recur);
-    /* A run that ended early has launched kernels all the same, which the next one is to wait for. */
-    TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
-    context->last_stream = stream;
-    context->has_run = 1;
-    return status;
-  }
   size_t count = context->model->launch_count;
-  TRY(recur ? replay_run(context, &context->bucket->replay, 0, count, stream) : chain_run(context, 0, count, stream));
-  TRY_DRIVER(driver, cuEventRecord(context->done, stream), "marking the end of the run");
+  nautilus_status status = program_exists(context->model) ? program_run(context, stream, recur)
+                           : recur                        ? replay_run(context, &context->bucket->replay, 0, count, stream)
+                                                          : chain_run(context, 0, count, stream);
+  /* A run that ended early has launched kernels all the same, which the next one is to wait for. */
+  cu_result marked = driver->api.cuEventRecord(context->done, stream);
   context->last_stream = stream;
   context->has_run = 1;
-  return NAUTILUS_OK;
+  return status == NAUTILUS_OK ? error_driver(driver, marked, "marking the end of the run") : status;
 }
 
 nautilus_status context_launch(nautilus_context *context, cu_stream stream) {

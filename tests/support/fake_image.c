@@ -24,12 +24,16 @@
 #ifndef FAKE_STUBBORN /* nodes of graphs take no blocks of another size */
 #define FAKE_STUBBORN 0
 #endif
+#ifndef FAKE_REFUSED /* which launch on a stream is refused once; then a stream may only wait for events behind all that was launched */
+#define FAKE_REFUSED 0
+#endif
 #ifndef FAKE_CAPABILITY
 #define FAKE_CAPABILITY 90
 #endif
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long long allocations, graph_launches, stream_launches, updates;
+static int has_refused;
 static cu_result sticky_error = CU_OK;
 static char error_text[256];
 static nautilus_emulator_options options;
@@ -103,6 +107,7 @@ struct cu_graph_exec_struct {
 };
 struct cu_event_struct {
   double milliseconds;
+  long long launches; /* before it */
 };
 
 static cu_result run(cu_function function, const unsigned long long *words) {
@@ -192,6 +197,8 @@ static cu_result fake_cuLaunchKernel(cu_function function, unsigned gx, unsigned
   (void)shared, (void)stream;
   if (gx * gy * gz * bx * by * bz == 0 || extra)
     return CU_ERROR_INVALID_VALUE;
+  if (stream_launches + 1 == FAKE_REFUSED && !has_refused)
+    return has_refused = 1, CU_ERROR_NOT_SUPPORTED;
   pthread_mutex_lock(&lock);
   stream_launches++;
   cu_result result = run(function, parameters[0]);
@@ -207,7 +214,10 @@ static cu_result fake_cuStreamCreate(cu_stream *stream, unsigned flags) {
 }
 static cu_result fake_cuStreamDestroy(cu_stream stream) { return free(stream), CU_OK; }
 static cu_result fake_cuStreamSynchronize(cu_stream stream) { return (void)stream, sticky(); }
-static cu_result fake_cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags) { return (void)stream, (void)event, (void)flags, CU_OK; }
+static cu_result fake_cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags) {
+  (void)stream, (void)flags;
+  return FAKE_REFUSED && event->launches != graph_launches + stream_launches ? CU_ERROR_INVALID_VALUE : CU_OK;
+}
 static cu_result fake_cuGraphCreate(cu_graph *graph, unsigned flags) {
   *graph = calloc(1, sizeof **graph);
   return flags ? CU_ERROR_INVALID_VALUE : CU_OK;
@@ -273,6 +283,7 @@ static cu_result fake_cuEventCreate(cu_event *event, unsigned flags) { return (v
 static cu_result fake_cuEventRecord(cu_event event, cu_stream stream) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
+  event->launches = graph_launches + stream_launches;
   event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
   return (void)stream, CU_OK;
 }

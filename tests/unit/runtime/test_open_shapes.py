@@ -14,7 +14,7 @@ from nautilus_cli.artifact import payload_layout, payload_tables
 from nautilus_cli.artifact.payload_layout import LAUNCH
 from nautilus_cli.artifact.sizes import PATCH, SIZE, Operation, Patched
 from nautilus_cli.artifact.variant import Variant
-from nautilus_cli.errors import FileError, UsageError
+from nautilus_cli.errors import DeviceError, FileError, UsageError
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.types import F32
 from nautilus_cli.lowering.plan import Alternative, Port, Word
@@ -176,6 +176,21 @@ def test_launches_of_a_driver_that_gives_no_node_another_kernel(tmp_path: Path, 
                 check_choice(found, 2, picks)
                 is_refused = run == 0 and picks >= DOUBLED_FROM
                 assert counters(found)[1] - before == (5 if is_refused else 0)
+
+
+def test_a_run_that_a_launch_ended_is_waited_for_too(tmp_path: Path, host: bytes) -> None:
+    """The next one, on another stream, writes to the same workspace."""
+    image = fake_library.fake_image(tmp_path, flags=("-DFAKE_REFUSED=8",))
+    with nautilus_cli.load(fake_library.write(tmp_path / "libmodel.so", host, variant(image)), launch="stream") as library:
+        given = inputs(1, 2)
+        check(library(given), 1, 2)
+        with pytest.raises(DeviceError, match="fake_[a-z]*: FAKE"):
+            library(given)
+        with library.model.borrow_context() as context:
+            ports = [(t, np.zeros(shape, t.dtype)) for t, shape in zip(library.outputs, ((1, 3), (2,), (4,), (4,)), strict=True)]
+            arrays = [given[t.name] for t in library.inputs]
+            context.run([a.ctypes.data for a in arrays], [a.ctypes.data for _, a in ports], 0)
+            check({tensor.name: array for tensor, array in ports}, 1, 2)
 
 
 def test_a_context_that_launches_one_by_one_makes_no_graph(path: Path) -> None:
