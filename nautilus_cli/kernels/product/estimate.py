@@ -30,7 +30,7 @@ _INSTRUCTIONS_PER_COPY = 4
 _INSTRUCTIONS_PER_CHECKED_COPY = 5  # of tiles that may run over the edge
 _CYCLES_PER_COPY = 4  # of the memory pipe
 _LINE_LANES = 8
-_WEIGHTS_SHARE = 0.7  # of the lesser of what B takes from memory and all that follows: it does not hide with few rows, two blocks each
+_WEIGHTS_SHARE = 0.7  # of the lesser of what B takes from memory and all else: it did not hide with few rows, two blocks a multiprocessor
 _PARTS = 1 << 10
 """Of a share, in which it is counted where sizes are open."""
 
