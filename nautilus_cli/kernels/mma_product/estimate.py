@@ -14,6 +14,9 @@ from nautilus_cli.targets.base import Target
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).
 _START_CYCLES = 2380
 _FINISH_CYCLES = 11
+_LONE_RESULT_CYCLES = 180
+"""Of a thread whose results are stored one by one, each with an address of its own. Not fitted: of scores of attention at 7×93 and 7×66
+tokens, 64 such results a thread (32×64 a warp) took 6 to 11 µs more than 32 (32×32), where the rest of this model has 0.7 µs."""
 _LEAVING_CYCLES = 600  # of moments that are left of rows; these two are not fitted: an sm_90a takes wgmma
 _TAKING_CYCLES = 1000
 _BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
@@ -70,6 +73,7 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     alone += _COPY_CYCLES * sum(items(outer, s, vector) for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b)))
     latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
+    finish += s.warp_m * s.warp_n / WARP_THREADS * _LONE_RESULT_CYCLES if s.vector_c == 1 else 0
     finish += (_LEAVING_CYCLES if problem.part_columns else 0) + (_TAKING_CYCLES if problem.moment_parts else 0)
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES / _SHARED_BYTES_PER_CYCLE
