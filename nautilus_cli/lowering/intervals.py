@@ -8,9 +8,9 @@ multiples has kernels for such sizes too, which come first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import lcm
+from math import lcm, prod
 
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
@@ -54,7 +54,7 @@ class Intervals:
         dims = dimensions(lowered.problem)
         is_known = all(map(_is_known_to_host, dimensions((lowered.problem, lowered.functors))))
         if not dims or lowered.family not in KEYS or not is_known:
-            only = self._of_counts(lowered, dims) or chosen(lowered, self._target, self._ranged)
+            only = self._without_maps(lowered, dims) or chosen(lowered, self._target, self._ranged)
             return (Serving(condition=0, chosen=only, functors=lowered.functors, dims={}),)
         sizes = _multiples(self._finder, lowered, dims)
         kernels = self._kernels(lowered, is_rest=bool(sizes))
@@ -62,6 +62,7 @@ class Intervals:
         if not found:
             rest = chosen(replace(lowered, alternatives=()), self._target, self._ranged)
             found.append(Serving(condition=0, chosen=rest, functors=lowered.functors, dims={}))
+        found = [*self._of_nothing(lowered, found, dims), *found]
         if not sizes:
             return tuple(found)
         special = bound_to(lowered, sizes)
@@ -74,10 +75,23 @@ class Intervals:
             some.append(Serving(condition=both, chosen=kernel, functors=special.functors, dims=plain))
         return (*some, *found)
 
-    def _of_counts(self, lowered: Lowered, dims: Sequence[Symbol]) -> Chosen | None:
-        """Return the kernel of a product whose sizes only the device knows, the best at the largest; None of anything else.
+    def _of_nothing(self, lowered: Lowered, found: Sequence[Serving], dims: Sequence[Symbol]) -> Iterator[Serving]:
+        """Yield the kernel of a product without rows, columns or depth, where there may be none, and those that were found need some.
 
-        Tensor maps are the host's to encode, which does not know such sizes.
+        Tensor maps are of something.
+        """
+        if lowered.family not in PRODUCTS or not any(isinstance(serving.chosen.family, Mapped) for serving in found):
+            return
+        problem = lowered.problem
+        elements = prod(size for size in (problem.batch, problem.m, problem.n, problem.k) if lower(size) < 1)
+        without = self._without_maps(lowered, dims) if is_symbolic(elements) else None
+        if without is not None:
+            yield Serving(condition=elements, chosen=without, functors=lowered.functors, dims={})
+
+    def _without_maps(self, lowered: Lowered, dims: Sequence[Symbol]) -> Chosen | None:
+        """Return the kernel of a product that takes no tensor maps, the best at the largest; None of anything else.
+
+        Such maps are the host's to encode, which does not know all sizes.
         """
         if not dims or lowered.family not in PRODUCTS:
             return None

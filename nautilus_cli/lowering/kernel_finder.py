@@ -9,11 +9,11 @@ from typing import Any
 
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol
-from nautilus_cli.kernels.base import Choose, Family, Persistent, Ranked
+from nautilus_cli.kernels.base import Choose, Family, Mapped, Persistent, Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering import ladders
 from nautilus_cli.lowering.choice import EMULATES, Chosen
-from nautilus_cli.lowering.open_problems import Problems, just_below
+from nautilus_cli.lowering.open_problems import Problems, just_below, of_something
 from nautilus_cli.lowering.ranges import OPEN_FAMILIES, RangedChoice, is_legal
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
@@ -97,7 +97,8 @@ class KernelFinder:
         """Return the kernel with a schedule for the emulator, where that is the target."""
         if not self.target.is_emulated:
             return kernel
-        return replace(kernel, schedule=RangedChoice(self.choose, self.points)(kernel.family, kernel.problem, self.target))
+        problem = of_something(kernel.problem) if isinstance(kernel.family, Mapped) else kernel.problem
+        return replace(kernel, schedule=RangedChoice(self.choose, self.points)(kernel.family, problem, self.target))
 
     @property
     def judged(self) -> Target:

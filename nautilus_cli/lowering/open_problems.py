@@ -78,6 +78,12 @@ def just_below(problem: Any, sizes: Mapping[str, int]) -> dict[str, int]:
     return {d.name: representative(replace(d, high=max(d.low, sizes[d.name]))) for d in dimensions(problem)}
 
 
+def of_something(problem: Any) -> Any:
+    """Return a problem none of whose dimensions is 0: tensor maps are of something."""
+    some = {d.name: symbol(d.name, max(1, d.low, d.divisor), d.high, d.divisor) for d in dimensions(problem) if d.low < 1 <= d.high}
+    return bind(problem, some)
+
+
 def narrowed(problem: Any, key: int, low: int, high: int) -> Any:
     """Return a problem for keys from LOW to HIGH alone.
 

@@ -146,3 +146,23 @@ def test_open_batches_of_open_rows(tmp_path: Path) -> None:
         sizes = {"batch": batch, "tokens": tokens}
         found = driver.verify(driver.VerifyOptions(model=path, library=output, sizes=sizes))
         assert all(comparison.is_match for comparison in found.comparisons.values()), sizes
+
+
+def test_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bulk copies are of something: a kernel without them serves no rows, and reads no moments of any."""
+    monkeypatch.setattr(norms, "_difference_us", lambda *_: -1.0)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w0"], ["a"], "first"),
+        helper.make_node("LayerNormalization", ["a", "gamma1", "beta1"], ["n"], "norm"),
+        helper.make_node("MatMul", ["n", "w1"], ["y"], "up"),
+    ]
+    constants = {name: array for name, array in weights().items() if name in ("w0", "w1", "gamma1", "beta1")}
+    given, result = port("x", "rows", DEPTH, dtype=HALF), port("y", "rows", HIDDEN, dtype=HALF)
+    path, output = saved(model(nodes, [given], [result], constants), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    driver.compile(
+        driver.CompileOptions(model=path, output=output, target="emulated", dims={"rows": DimRange(0, 70)}, verify=False, jobs=1)
+    )
+    assert families(json.loads(output.with_suffix(".json").read_text())) == ["gemm_wgmma"] * 2
+    for rows in (0, 1, 70):
+        found = driver.verify(driver.VerifyOptions(model=path, library=output, sizes={"rows": rows}))
+        assert all(comparison.is_match for comparison in found.comparisons.values()), rows

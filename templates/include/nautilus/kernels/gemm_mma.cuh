@@ -18,6 +18,12 @@ NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
   if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
+  if constexpr (Sink::kMomentParts > 0) {
+    if (static_cast<int>(M::get(arguments)) == 0) {  // no row whose moments could be read in place of another's
+      device::dependency_wait();
+      return;
+    }
+  }
   const TileIndex tile =
       tile_index<Schedule>(device::block_index().x / Schedule::kClusterK, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
   mma_product<Schedule, typename Problem::Multiply, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant>(
