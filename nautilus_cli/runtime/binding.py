@@ -174,9 +174,10 @@ class Binding:
         _check_file(path)
         self.path = path
         # dlopen knows a library by the path it was given and would hand out an old one after a file was replaced. A descriptor
-        # that stays open as long as the library names this very file.
+        # names this very file; that of a library that stays loaded may be given to another, so the path spells the inode, too.
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        self._alias = f"/proc/self/fd/{self._descriptor}"
+        inode = f"{os.fstat(self._descriptor).st_ino:b}"
+        self._alias = f"/proc/self/fd{''.join('/.' if bit == '1' else '/' for bit in inode)}/{self._descriptor}"
         self._library: ctypes.CDLL | None = None
         try:
             self._library = ctypes.CDLL(self._alias, mode=os.RTLD_NOW | os.RTLD_LOCAL)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -46,8 +47,7 @@ nautilus_status driver_load_cuda(struct driver *driver, const char *needed) {
   return NAUTILUS_OK;
 }
 
-/* Writes the image to a file in memory, since dlopen wants a file. The descriptor stays open as long as the image is loaded:
- * dlopen knows a file by its path, and the path is the descriptor's number. */
+/* Writes the image to a file in memory, since dlopen wants a file. The descriptor stays open as long as the image is loaded. */
 static nautilus_status write_image(struct driver *driver, const char *image, size_t bytes) {
   driver->image_fd = memfd_create("nautilus-emulated", MFD_CLOEXEC);
   if (driver->image_fd < 0)
@@ -64,11 +64,24 @@ static nautilus_status write_image(struct driver *driver, const char *image, siz
   return NAUTILUS_OK;
 }
 
+/* Writes a path of a descriptor that no other file ever has. dlopen knows a file by its path, also one that stayed loaded after its descriptor
+ * was closed and its number given to another: so the path spells the inode, a step that stays in the folder for each bit. */
+static nautilus_status write_path(int descriptor, char *path, size_t room) {
+  struct stat file;
+  size_t at = (size_t)snprintf(path, room, "/proc/self/fd");
+  if (fstat(descriptor, &file) != 0)
+    return error_set(NAUTILUS_UNFIT_DEVICE, "the emulated code could not be loaded: fstat: %s", strerror(errno));
+  for (unsigned long long bits = file.st_ino; bits > 0; bits >>= 1)
+    at += (size_t)snprintf(path + at, room - at, bits & 1 ? "/." : "/");
+  snprintf(path + at, room - at, "/%d", descriptor);
+  return NAUTILUS_OK;
+}
+
 nautilus_status driver_load_emulated(struct driver *driver, const void *image, size_t bytes) {
   int (*fill)(struct nautilus_driver *table);
-  char path[64];
+  char path[192]; /* two characters for each of 64 bits, and what is around them */
   TRY(write_image(driver, image, bytes));
-  snprintf(path, sizeof path, "/proc/self/fd/%d", driver->image_fd);
+  TRY(write_path(driver->image_fd, path, sizeof path));
   driver->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (driver->handle == NULL)
     return error_set(NAUTILUS_UNFIT_DEVICE, "the emulated code could not be loaded: %s", dlerror());

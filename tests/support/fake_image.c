@@ -197,11 +197,11 @@ static cu_result fake_cuLaunchKernel(cu_function function, unsigned gx, unsigned
   (void)shared, (void)stream;
   if (gx * gy * gz * bx * by * bz == 0 || extra)
     return CU_ERROR_INVALID_VALUE;
-  if (stream_launches + 1 == FAKE_REFUSED && !has_refused)
-    return has_refused = 1, CU_ERROR_NOT_SUPPORTED;
   pthread_mutex_lock(&lock);
-  stream_launches++;
-  cu_result result = run(function, parameters[0]);
+  int is_refused = stream_launches + 1 == FAKE_REFUSED && !has_refused;
+  has_refused |= is_refused;
+  stream_launches += !is_refused;
+  cu_result result = is_refused ? CU_ERROR_NOT_SUPPORTED : run(function, parameters[0]);
   pthread_mutex_unlock(&lock);
   return result;
 }
@@ -214,9 +214,15 @@ static cu_result fake_cuStreamCreate(cu_stream *stream, unsigned flags) {
 }
 static cu_result fake_cuStreamDestroy(cu_stream stream) { return free(stream), CU_OK; }
 static cu_result fake_cuStreamSynchronize(cu_stream stream) { return (void)stream, sticky(); }
+static long long launches(void) {
+  pthread_mutex_lock(&lock);
+  long long count = graph_launches + stream_launches;
+  pthread_mutex_unlock(&lock);
+  return count;
+}
 static cu_result fake_cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags) {
   (void)stream, (void)flags;
-  return FAKE_REFUSED && event->launches != graph_launches + stream_launches ? CU_ERROR_INVALID_VALUE : CU_OK;
+  return FAKE_REFUSED && event->launches != launches() ? CU_ERROR_INVALID_VALUE : CU_OK;
 }
 static cu_result fake_cuGraphCreate(cu_graph *graph, unsigned flags) {
   *graph = calloc(1, sizeof **graph);
@@ -283,7 +289,7 @@ static cu_result fake_cuEventCreate(cu_event *event, unsigned flags) { return (v
 static cu_result fake_cuEventRecord(cu_event event, cu_stream stream) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  event->launches = graph_launches + stream_launches;
+  event->launches = launches();
   event->milliseconds = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
   return (void)stream, CU_OK;
 }

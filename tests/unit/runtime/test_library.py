@@ -1,3 +1,4 @@
+import ctypes
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +184,16 @@ def test_a_library_written_anew_is_loaded_anew(tmp_path: Path, host, image, libr
         fake_library.write(library_path, host, changed)
         with nautilus_cli.load(library_path) as new:
             assert (old.info.weight_bytes, new.info.weight_bytes) == (512, 768)
+
+
+def test_a_library_that_stays_loaded_is_not_taken_for_another(tmp_path: Path, host, image, library_path: Path):
+    other = fake_library.write(tmp_path / "other.so", host, fake_library.variant(image, weights=(), weight_bytes=768))
+    with nautilus_cli.load(library_path) as library:
+        kept = ctypes.CDLL(str(library_path))  # the same library, which closing does not unload then
+        assert library.info.weight_bytes == 512
+    with nautilus_cli.load(other) as library:  # its descriptors have the numbers of those that were closed
+        assert library.info.weight_bytes == 768
+    assert kept.nautilus_abi_version() > 0
 
 
 def test_a_closed_library_says_so(library_path: Path, feeds):
