@@ -15,8 +15,9 @@ from nautilus_cli.targets.base import Target
 _START_CYCLES = 2380
 _FINISH_CYCLES = 11
 _LONE_RESULT_CYCLES = 180
-"""Of a thread whose results are stored one by one, each with an address of its own. Inferred, not fitted: a layer of BERT-base took 6 to 11 µs
-more at 6×74, 6×92, 7×66 and 7×93 tokens (H200, whole model) since its scores had 64 such results a thread, not 32; else this model has 0.7."""
+"""Of a thread whose results are stored one by one, each with an address of its own. Inferred, not fitted: a layer of BERT-base took 6 to
+11 µs more at 6×74, 6×92, 7×66 and 7×93 tokens (H200, whole model) since its scores had 64 such results a thread, not 32; the rest of this
+model says 0.7."""
 _LEAVING_CYCLES = 600  # of moments that are left of rows; these two are not fitted: an sm_90a takes wgmma
 _TAKING_CYCLES = 1000
 _BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
