@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import fields
+from typing import Any
+
 
 def is_power(number: int) -> bool:
     """Whether a number is a power of two."""
@@ -28,3 +32,17 @@ def power_divisor(number: int, most: int) -> int:
     while most > 1 and number % most:
         most //= 2
     return most
+
+
+def power_violations(schedule: Any, any_number: Container[str] = ()) -> tuple[str, ...]:
+    """Return what is wrong with the first number of a schedule that is no power of two; empty where all are.
+
+    Args:
+        schedule: a dataclass of numbers, and of choices that are true or false.
+        any_number: names of fields that may be any number from 1 on.
+    """
+    for field in fields(schedule):
+        value = getattr(schedule, field.name)
+        if not isinstance(value, bool) and (value < 1 or not (field.name in any_number or is_power(value))):
+            return (f"{field.name} is {value}; it must be a power of two",)
+    return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import product as combinations
 from math import prod
 
@@ -12,7 +12,7 @@ from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
-from nautilus_cli.kernels.powers import is_power
+from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.targets.base import Target
 
 _MOST_SUMS = 32
@@ -81,10 +81,8 @@ class ResizeFamily:
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
         s = schedule
-        for field in fields(s):
-            value = getattr(s, field.name)
-            if not is_power(value):
-                return (f"{field.name} is {value}; it must be a power of two",)
+        if wrong := power_violations(s):
+            return wrong
         reasons = []
         if s.threads > MOST_THREADS:
             reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
@@ -11,6 +10,7 @@ from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_CLUST
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
 from nautilus_cli.kernels.mma_product.resources import MMA_M, STEP_BYTES, finished_columns, grid, items, registers, smem_bytes
 from nautilus_cli.kernels.mma_product.schedule import Schedule
+from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.targets.base import Target
 
 _MOST_ITEMS = 64
@@ -19,10 +19,8 @@ _MOST_ITEMS = 64
 def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
-    for field in fields(s):
-        value = getattr(s, field.name)
-        if value < 1 or (value & (value - 1) and field.name != "stages"):
-            return (f"{field.name} is {value}; it must be a power of two",)
+    if wrong := power_violations(s, ("stages",)):
+        return wrong
     if s.warp_m > s.tile_m or s.warp_n > s.tile_n:
         return (f"a warp's tile of {s.warp_m}×{s.warp_n} is larger than the block's of {s.tile_m}×{s.tile_n}",)
     return tuple(

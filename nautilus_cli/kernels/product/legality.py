@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_REGISTERS, MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
+from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.kernels.product.problem import Product
 from nautilus_cli.kernels.product.resources import grid, items, registers, smem_bytes
 from nautilus_cli.kernels.product.schedule import Schedule
@@ -20,10 +20,8 @@ _MOST_STAGES = 4
 def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
-    for field in fields(s):
-        value = getattr(s, field.name)
-        if value < 1 or (value & (value - 1) and field.name not in ("stages", "blocks")):
-            return (f"{field.name} is {value}; it must be a power of two",)
+    if wrong := power_violations(s, ("stages", "blocks")):
+        return wrong
     if s.thread_m > s.tile_m or s.thread_n > s.tile_n:
         return (f"a thread's tile of {s.thread_m}×{s.thread_n} is larger than the block's of {s.tile_m}×{s.tile_n}",)
     return tuple(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
@@ -15,6 +14,7 @@ from nautilus_cli.kernels.limits import (
     TRANSACTION_BYTES,
     WARP_THREADS,
 )
+from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.kernels.skinny_product.problem import SkinnyProduct
 from nautilus_cli.kernels.skinny_product.resources import (
     MMA_LANES,
@@ -35,10 +35,8 @@ from nautilus_cli.targets.base import Target
 def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
     s = schedule
-    for field in fields(s):
-        value = getattr(s, field.name)
-        if not isinstance(value, bool) and (value < 1 or (value & (value - 1) and field.name not in ANY_NUMBER)):
-            return (f"{field.name} is {value}; it must be a power of two",)
+    if wrong := power_violations(s, ANY_NUMBER):
+        return wrong
     if s.lanes_k > WARP_THREADS or s.warp_n > s.tile_n:
         return (f"a warp's {s.warp_n} columns with {s.lanes_k} lanes along k; a block has {s.tile_n}",)
     return tuple(

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nautilus_cli.kernels.powers import is_power, power_at_least, power_at_most, power_divisor, powers
+from nautilus_cli.kernels.powers import is_power, power_at_least, power_at_most, power_divisor, power_violations, powers
 
 numbers = st.integers(1, 1 << 20)
 
@@ -27,3 +29,17 @@ def test_what_is_no_power() -> None:
     assert not any(map(is_power, (-2, 0, 3, 12)))
     assert powers(8, 64) == (8, 16, 32, 64) and powers(8, 7) == ()
     assert power_divisor(0, 8) == 8  # every number divides 0
+
+
+@dataclass(frozen=True)
+class Numbers:
+    threads: int = 64
+    stages: int = 3
+    swaps: bool = False
+
+
+def test_the_first_number_that_is_no_power_is_told() -> None:
+    assert power_violations(Numbers(), ("stages",)) == ()
+    assert power_violations(Numbers()) == ("stages is 3; it must be a power of two",)
+    assert power_violations(Numbers(stages=0), ("stages",)) == ("stages is 0; it must be a power of two",)
+    assert power_violations(Numbers(threads=-2, stages=0)) == ("threads is -2; it must be a power of two",)
