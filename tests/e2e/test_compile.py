@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -292,10 +293,11 @@ def test_bind(rate: str, factor: float, nautilus: Caller, tmp_path: Path) -> Non
 
 
 def children(process: subprocess.Popen[str]) -> list[int]:
-    """Return the processes that a process has started, from any of its threads."""
+    """Return the processes that a process has started, from any of its threads; one that ends while it is asked has none."""
     found: list[int] = []
     for thread in Path(f"/proc/{process.pid}/task").iterdir():
-        found += map(int, (thread / "children").read_text().split())
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found += map(int, (thread / "children").read_text().split())
     return found
 
 
