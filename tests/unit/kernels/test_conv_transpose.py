@@ -54,7 +54,7 @@ def test_every_tap_is_in_one_class() -> None:
             assert len(wanted) <= one.class_taps[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 8), st.integers(1, 300), st.integers(1, 300), st.integers(1, 4))
 def test_choice_is_legal(size: int, kernel: int, stride: int, inside: int, outside: int, groups: int) -> None:
     one = problem(size, kernel, stride, groups=groups, in_channels=inside, out_channels=outside)

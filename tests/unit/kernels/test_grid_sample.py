@@ -24,7 +24,7 @@ def problem(images: int, channels: int, samples: int, *, is_channels_last: bool 
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 10**6), st.integers(1, 3000), st.integers(1, 10**5), st.booleans())
 def test_choice_is_legal_and_covers(images: int, channels: int, samples: int, is_channels_last: bool) -> None:
     one = problem(images, channels, samples, is_channels_last=is_channels_last)

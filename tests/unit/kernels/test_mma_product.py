@@ -23,7 +23,7 @@ def problem(m: int, n: int, k: int, *, batch: int = 1, multiply: DType = F16, la
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     extents,
     extents,

@@ -36,7 +36,7 @@ def problem(
     ).product
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     extents, extents, st.one_of(st.just(0), extents), st.sampled_from((1, 12, 70_000)), storages, st.tuples(st.booleans(), st.booleans())
 )

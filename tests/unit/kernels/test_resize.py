@@ -15,7 +15,7 @@ def problem(rows: int, channels: int, size: int, storage: DType = F32) -> Proble
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(1, 10**6), st.integers(1, 3000), st.integers(1, 600), st.sampled_from((F16, F32, F64)))
 def test_choice_is_legal_and_covers(rows: int, channels: int, size: int, storage: DType) -> None:
     one = problem(rows, channels, size, storage)

@@ -39,7 +39,7 @@ def problem(
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(1, MOST_ROWS),
     extents,

@@ -48,7 +48,7 @@ def convolution(groups: int, multiplier: int, kernel: int = 3, in_channels: int 
     )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.integers(1, 2000),
     st.integers(1, 300),

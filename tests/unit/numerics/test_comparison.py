@@ -126,7 +126,7 @@ def test_shapes_and_kinds_must_agree():
         compare(f32(1), np.array([1]), EXACT)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.floats(width=32), min_size=1, max_size=20),
     st.lists(st.floats(width=32), min_size=1, max_size=20),

@@ -17,7 +17,7 @@ from tests.unit.ops.oracle import check, onnxruntime_says
 
 
 @given(st.data(), st.integers(0, 1), st.integers(2, 3), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_affine_grid(data: st.DataObject, aligned: int, rank: int, rng: np.random.Generator) -> None:
     # Of one aligned place onnxruntime says that it is at 1.
     sizes = [data.draw(st.integers(1 + aligned, 6)) for _ in range(rank)]

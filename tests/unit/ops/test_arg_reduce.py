@@ -23,7 +23,7 @@ def few(rng: np.random.Generator, shape: tuple[int, ...], dtype: object) -> np.n
 
 @pytest.mark.parametrize("name", ["ArgMax", "ArgMin"])
 @given(st.data(), full_shapes(1), st.sampled_from((*FLOATS, *INTEGERS)), seeds(), st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_where_the_extreme_is(
     name: str, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, keepdims: bool, last: bool
 ) -> None:
@@ -59,7 +59,7 @@ def test_neighbouring_values_are_told_apart(dtype: object) -> None:
 
 
 @given(st.data(), full_shapes(1), st.sampled_from(FLOATS), seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_hardmax(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     check("Hardmax", [few(rng, shape, dtype)], {"axis": axis})

@@ -30,7 +30,7 @@ def qkv(rng: np.random.Generator, heads: int, groups: int, queries: int, keys: i
 
 
 @given(st.data(), seeds(), st.integers(1, 2), st.integers(1, 3), st.integers(1, 4), st.integers(1, 5))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_against_the_reference(data: st.DataObject, rng: np.random.Generator, groups: int, share: int, queries: int, keys: int) -> None:
     """Heads that share keys, masks of every kind and rank, caches of both kinds, windows, caps, every look at the scores."""
     heads = groups * share

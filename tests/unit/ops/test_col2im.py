@@ -16,7 +16,7 @@ from tests.unit.ops.oracle import check
 
 
 @given(st.data(), seeds(), st.sampled_from([np.float32, np.float64, np.float16, np.int32, np.int64]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_agrees_with_the_reference(data: st.DataObject, rng: np.random.Generator, dtype: Any) -> None:
     rank = data.draw(st.integers(2, 3))
     block = [data.draw(st.integers(1, 3)) for _ in range(rank)]

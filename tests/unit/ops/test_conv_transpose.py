@@ -44,7 +44,7 @@ def transposed(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], dict[
 
 
 @given(transposed(), st.booleans(), seeds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_conv_transpose(drawn: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], has_bias: bool, rng: np.random.Generator) -> None:
     x, w, attrs = drawn
     bias = [values(rng, (w[1] * attrs["group"],), np.float32)] if has_bias else []

@@ -19,7 +19,7 @@ KINDS = (*FLOATS, np.int32, np.int64, np.uint32, np.uint64)
 
 @pytest.mark.parametrize("name", ["CumSum", "CumProd"])
 @given(st.data(), full_shapes(1), st.sampled_from(KINDS), seeds(), st.booleans(), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_cumulative(
     name: str, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, exclusive: bool, reverse: bool
 ) -> None:

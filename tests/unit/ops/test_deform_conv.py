@@ -19,7 +19,7 @@ from tests.unit.ops.oracle import check, onnxruntime_says, same
 
 
 @given(st.data(), seeds(), st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_agrees_with_onnxruntime(data: st.DataObject, rng: np.random.Generator, biased: bool, masked: bool) -> None:
     groups, shares = data.draw(st.sampled_from([(1, 1), (2, 1), (1, 3), (2, 2), (3, 6)]))
     channels, outputs = 6, 6

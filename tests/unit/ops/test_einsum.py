@@ -88,7 +88,7 @@ def test_sixteen_bits(equation: str, dtype: object) -> None:
 
 
 @given(st.data(), st.integers(1, 3), seeds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_drawn_equations(data: st.DataObject, count: int, rng: np.random.Generator) -> None:
     """Terms of up to four letters out of five, repeated letters and dimensions of size 1 among them."""
     sizes = {letter: data.draw(st.integers(1, 4)) for letter in "abcde"}

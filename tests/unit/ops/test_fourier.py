@@ -22,7 +22,7 @@ TYPES = st.sampled_from([np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 
 
 @given(st.data(), st.booleans(), st.booleans(), seeds(), TYPES)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 def test_dft(data: st.DataObject, inverse: bool, onesided: bool, rng: np.random.Generator, dtype: Any) -> None:
     shape = data.draw(st.lists(st.integers(2, 9), min_size=1, max_size=3).map(tuple))
     parts = (2 if inverse else 1) if onesided else data.draw(st.integers(1, 2))
@@ -74,7 +74,7 @@ def test_a_long_transform_takes_little_memory() -> None:
 
 
 @given(st.data(), st.booleans(), seeds(), TYPES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_stft(data: st.DataObject, windowed: bool, rng: np.random.Generator, dtype: Any) -> None:
     samples = data.draw(st.integers(4, 40))
     length = data.draw(st.integers(1, samples))

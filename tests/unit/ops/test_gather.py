@@ -20,7 +20,7 @@ Indices = st.sampled_from([np.int32, np.int64])
 
 
 @given(st.data(), full_shapes(1), full_shapes(0, 2), MovedTypes, Indices, seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_gather(
     data: st.DataObject, shape: tuple[int, ...], places: tuple[int, ...], dtype: object, kind: Any, rng: np.random.Generator
 ) -> None:
@@ -30,7 +30,7 @@ def test_gather(
 
 
 @given(st.data(), full_shapes(1), MovedTypes, Indices, seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_gather_elements(data: st.DataObject, shape: tuple[int, ...], dtype: object, kind: Any, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     places = [data.draw(st.integers(1, d)) for d in shape]
@@ -40,7 +40,7 @@ def test_gather_elements(data: st.DataObject, shape: tuple[int, ...], dtype: obj
 
 
 @given(st.data(), full_shapes(1), full_shapes(0, 2), MovedTypes, seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_gather_nd(data: st.DataObject, shape: tuple[int, ...], sets: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     batch = data.draw(st.integers(0, len(shape) - 1))
     depth = data.draw(st.integers(1, len(shape) - batch))

@@ -33,21 +33,21 @@ def grids(draw: st.DrawFn, rank: int, low: int) -> tuple[tuple[int, ...], np.nda
 
 
 @given(grids(2, 2), st.sampled_from(MODES), seeds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_planes(drawn: tuple[tuple[int, ...], np.ndarray, dict[str, Any]], mode: str, rng: np.random.Generator) -> None:
     shape, grid, attrs = drawn
     check("GridSample", [values(rng, shape, np.float32), grid], {**attrs, "mode": mode}, oracle=onnxruntime_says, terms=64, depth=32)
 
 
 @given(grids(3, 2), st.sampled_from(MODES[:2]), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_volumes(drawn: tuple[tuple[int, ...], np.ndarray, dict[str, Any]], mode: str, rng: np.random.Generator) -> None:
     shape, grid, attrs = drawn
     check("GridSample", [values(rng, shape, np.float32), grid], {**attrs, "mode": mode}, oracle=onnxruntime_says, terms=64, depth=32)
 
 
 @given(grids(1, 2), st.sampled_from(MODES[:2]), st.sampled_from([np.float32, np.float16]), seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_lines(drawn: tuple[tuple[int, ...], np.ndarray, dict[str, Any]], mode: str, dtype: object, rng: np.random.Generator) -> None:
     """Which onnxruntime has not; the reference rounds weights to the elements' type, so they are held against it in steps it can hold."""
     shape, grid, attrs = drawn

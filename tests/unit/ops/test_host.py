@@ -21,7 +21,7 @@ from tests.unit.ops.oracle import check
 
 
 @given(st.data(), shapes(), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_shape_and_size(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     x = values(rng, shape, dtype)
     attrs = {name: data.draw(st.integers(-6, 6)) for name in ("start", "end") if data.draw(st.booleans())}
@@ -44,14 +44,14 @@ def test_constant(attrs: dict[str, Any]) -> None:
 
 
 @given(shapes(), st.sampled_from([None, np.float16, np.int64, np.bool_]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_constant_of_shape(shape: tuple[int, ...], dtype: Any) -> None:
     attrs = {} if dtype is None else {"value": numpy_helper.from_array(np.array([3], dtype))}
     check("ConstantOfShape", [np.array(shape, np.int64)], attrs)
 
 
 @given(st.sampled_from([np.int16, np.int32, np.int64, np.float32, np.float64]), st.integers(-9, 9), st.integers(-9, 9), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_range(dtype: Any, start: int, limit: int, data: st.DataObject) -> None:
     delta = data.draw(st.sampled_from([1, 2, 3, -1, -2] if np.dtype(dtype).kind == "i" else [0.5, 1, 0.3, -0.7]))
     check("Range", [np.array(v, dtype) for v in (start, limit, delta)])
@@ -62,13 +62,13 @@ def test_range_of_sixteen_bits() -> None:
 
 
 @given(full_shapes(1), MovedTypes, seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_non_zero(shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     check("NonZero", [values(rng, shape, dtype) * (rng.random(shape) < 0.5)])
 
 
 @given(st.data(), full_shapes(1, 3), st.sampled_from([np.int64, np.int32, np.uint8, np.float32]), seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_one_hot(data: st.DataObject, shape: tuple[int, ...], dtype: Any, rng: np.random.Generator) -> None:
     depth = data.draw(st.integers(1, 4))
     low = 0 if np.dtype(dtype).kind == "u" else -depth
@@ -85,13 +85,13 @@ def test_one_hot_leaves_rows_out_of_range_off() -> None:
 
 
 @given(full_shapes(2, 2), st.sampled_from([None, 1, 7]), st.integers(-3, 3))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_eye_like(shape: tuple[int, ...], dtype: int | None, k: int) -> None:
     check("EyeLike", [np.zeros(shape, np.float16)], {"k": k} if dtype is None else {"k": k, "dtype": dtype})
 
 
 @given(full_shapes(2, 4), st.sampled_from([np.float32, np.int64, np.bool_]), seeds(), st.integers(0, 1), st.none() | st.integers(-6, 6))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_trilu(shape: tuple[int, ...], dtype: object, rng: np.random.Generator, upper: int, k: int | None) -> None:
     check("Trilu", [values(rng, shape, dtype), *([] if k is None else [np.array(k)])], {"upper": upper})
 

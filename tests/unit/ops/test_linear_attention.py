@@ -43,7 +43,7 @@ def operands(
 
 
 @given(st.data(), st.sampled_from(tuple(RULES)), seeds(), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_against_the_reference(data: st.DataObject, rule: str, rng: np.random.Generator, heads: int, group: int, steps: int) -> None:
     given_arrays = operands(rng, rule, steps=steps, heads=heads, readers=heads * group)
     if data.draw(st.booleans()):

@@ -16,7 +16,7 @@ from tests.unit.ops.oracle import check, onnxruntime_says
 
 
 @given(st.data(), st.integers(1, 3), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_back_from_a_maximum(data: st.DataObject, rank: int, rng: np.random.Generator) -> None:
     kernel = [data.draw(st.integers(1, 3)) for _ in range(rank)]
     strides = [data.draw(st.integers(1, 3)) for _ in range(rank)]

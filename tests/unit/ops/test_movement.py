@@ -30,7 +30,7 @@ def infer(name: str, operands: list[Any], **attrs: Any) -> tuple[TensorType, ...
 
 
 @given(st.data(), full_shapes(), MovedTypes, seeds(), st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_reshape(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, infers: bool) -> None:
     factors = [d for d in shape if d > 1]
     target = data.draw(st.permutations([*factors, *[1] * data.draw(st.integers(0, 2))]))
@@ -48,14 +48,14 @@ def test_reshape_of_empty() -> None:
 
 
 @given(st.data(), full_shapes(), MovedTypes, seeds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_flatten(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     check("Flatten", [values(rng, shape, dtype)], {"axis": data.draw(st.integers(-len(shape), len(shape)))})
 
 
 @pytest.mark.parametrize("opset", [11, 28])
 @given(st.data(), shapes(), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_squeeze_and_unsqueeze(opset: int, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     ones = [a for a, d in enumerate(shape) if d == 1]
     axes = data.draw(st.permutations(ones))[: data.draw(st.integers(0, len(ones)))]
@@ -76,14 +76,14 @@ def test_squeeze_and_unsqueeze(opset: int, data: st.DataObject, shape: tuple[int
 
 
 @given(st.data(), shapes(), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_transpose(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     perm = data.draw(st.permutations(range(len(shape))))
     check("Transpose", [values(rng, shape, dtype)], {"perm": perm} if shape and data.draw(st.booleans()) else {})
 
 
 @given(st.data(), shapes(1), MovedTypes, seeds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_slice(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axes = data.draw(axes_of(len(shape)))
     assume(axes)
@@ -107,7 +107,7 @@ def test_slice_with_attributes() -> None:
 
 @pytest.mark.parametrize("opset", [11, 28])
 @given(st.data(), full_shapes(1), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_split(opset: int, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     size, x = shape[axis], values(rng, shape, dtype)
@@ -125,7 +125,7 @@ def test_split_into_unequal_parts() -> None:
 
 
 @given(st.data(), shapes(1), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_concat(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     sizes = data.draw(st.lists(st.integers(0, 3), min_size=1, max_size=4))
@@ -134,7 +134,7 @@ def test_concat(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng:
 
 
 @given(st.data(), full_shapes(), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_expand(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     small = tuple(1 if data.draw(st.booleans()) else d for d in shape)
     wanted = tuple(1 if s == d and data.draw(st.booleans()) else d for s, d in zip(small, shape, strict=True))
@@ -143,13 +143,13 @@ def test_expand(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng:
 
 
 @given(st.data(), shapes(1), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_tile(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     check("Tile", [values(rng, shape, dtype), ints(*(data.draw(st.integers(0, 3)) for _ in shape))])
 
 
 @given(st.data(), full_shapes(1, 3), st.sampled_from([np.float32, np.float16, np.int32]), seeds(), st.booleans())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pad_with_a_constant(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, has_fill: bool) -> None:
     axes = data.draw(axes_of(len(shape)))
     before, after = ([data.draw(st.integers(0, 3)) for _ in axes] for _ in range(2))
@@ -158,7 +158,7 @@ def test_pad_with_a_constant(data: st.DataObject, shape: tuple[int, ...], dtype:
 
 
 @given(st.data(), full_shapes(1, 3), seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pad_crops(data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     pads = [data.draw(st.integers(-(d - 1) // 2, 2)) for d in (*shape, *shape)]
     check("Pad", [values(rng, shape, np.float32), ints(*pads)], oracle=onnxruntime_says)
@@ -166,7 +166,7 @@ def test_pad_crops(data: st.DataObject, shape: tuple[int, ...], rng: np.random.G
 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 @given(st.data(), full_shapes(1, 4), MovedTypes, seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_pad_that_repeats(mode: str, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     reach = [d - 1 if mode == "reflect" else 7 if mode == "wrap" else 3 for d in shape]
     pads = [data.draw(st.integers(0, n)) for n in (*reach, *reach)]

@@ -16,7 +16,7 @@ from tests.unit.ops.oracle import check, onnxruntime_says
 
 
 @given(st.data(), seeds(), st.integers(0, 1), st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_agrees_with_onnxruntime(data: st.DataObject, rng: np.random.Generator, centred: int, thresholded: bool) -> None:
     batch, classes, count = data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3)), data.draw(st.integers(1, 30))
     boxes = rng.random((batch, count, 4)).astype(np.float32)

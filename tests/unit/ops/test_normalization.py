@@ -23,7 +23,7 @@ def scales(rng: np.random.Generator, shape: tuple[int, ...], dtype: object, coun
 
 
 @given(st.data(), full_shapes(1), st.sampled_from((np.float32, np.float16)), seeds(), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_layer_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, has_bias: bool) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x = values(rng, shape, dtype)
@@ -34,7 +34,7 @@ def test_layer_normalization(data: st.DataObject, shape: tuple[int, ...], dtype:
 
 
 @given(st.data(), full_shapes(1), st.sampled_from((np.float32, np.float16)), seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rms_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     x = values(rng, shape, dtype)
@@ -42,14 +42,14 @@ def test_rms_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: o
 
 
 @given(full_shapes(3), WIDE, seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_instance_normalization(shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     x = values(rng, shape, dtype)
     check("InstanceNormalization", [x, *scales(rng, shape[1:2], dtype, 2)], {"epsilon": 1e-2}, terms=x.size, depth=12)
 
 
 @given(full_shapes(3), st.integers(1, 3), seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_group_normalization(shape: tuple[int, ...], groups: int, rng: np.random.Generator) -> None:
     shape = (shape[0], shape[1] * groups, *shape[2:])
     x = values(rng, shape, np.float32)
@@ -58,7 +58,7 @@ def test_group_normalization(shape: tuple[int, ...], groups: int, rng: np.random
 
 
 @given(full_shapes(2), st.sampled_from(FLOATS), seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_batch_normalization(shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     operands = [values(rng, shape, dtype), *scales(rng, shape[1:2], dtype, 3)]
     operands.append(np.abs(values(rng, shape[1:2], dtype)) + operands[0].dtype.type(1))
@@ -66,7 +66,7 @@ def test_batch_normalization(shape: tuple[int, ...], dtype: object, rng: np.rand
 
 
 @given(full_shapes(2), st.sampled_from([np.float32, np.float64]), seeds(), st.sampled_from([0.9, 0.5]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_batch_normalization_in_training_mode(shape: tuple[int, ...], dtype: object, rng: np.random.Generator, momentum: float) -> None:
     shape = (shape[0] + 1, *shape[1:])  # a single element has no variance, which the reference divides by
     operands = [values(rng, shape, dtype), *scales(rng, shape[1:2], dtype, 3)]
@@ -102,7 +102,7 @@ def test_batch_normalization_of_a_vector_is_one_channel() -> None:
 
 
 @given(st.data(), full_shapes(1), WIDE, seeds(), st.sampled_from([1, 2]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_lp_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, p: int) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     # The reference evaluator forgets the absolute values of the 1-norm.
@@ -110,7 +110,7 @@ def test_lp_normalization(data: st.DataObject, shape: tuple[int, ...], dtype: ob
 
 
 @given(full_shapes(4), seeds(), st.sampled_from([(0, 2, 3), (1,), (0, 1, 2, 3)]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_mean_variance_normalization(shape: tuple[int, ...], rng: np.random.Generator, axes: tuple[int, ...]) -> None:
     # Not against others: they subtract two mean squares, which cancels. One element alone has no variance: 0 over epsilon.
     shape = (shape[0] + 1, shape[1] + 1, *shape[2:])
@@ -124,7 +124,7 @@ def test_mean_variance_normalization(shape: tuple[int, ...], rng: np.random.Gene
 
 
 @given(full_shapes(4), seeds(), st.sampled_from([1, 3, 5]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_local_response_normalization(shape: tuple[int, ...], rng: np.random.Generator, size: int) -> None:
     attrs = {"size": size, "alpha": 0.5, "beta": 0.7, "bias": 1.5}
     check("LRN", [values(rng, shape, np.float32)], attrs, oracle=onnxruntime_says, depth=8)

@@ -60,7 +60,7 @@ ATTRIBUTES = {
 
 @pytest.mark.parametrize("name", sorted(UNARY))
 @given(st.data(), shapes(), seeds())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_unary(name: str, data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     dtypes, scale = UNARY[name]
     shape = shape or (1,) if name == "Softsign" else shape  # the reference evaluator has no scalars here
@@ -74,7 +74,7 @@ def test_unary(name: str, data: st.DataObject, shape: tuple[int, ...], rng: np.r
 
 @pytest.mark.parametrize("name", sorted(POSITIVE))
 @given(st.sampled_from(FLOATS), shapes(), seeds())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_positive(name: str, dtype: object, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     x = np.asarray(1.25 + np.abs(values(rng, shape, np.float64))).astype(dtype)  # type: ignore[call-overload]
     check(name, [x])
@@ -82,7 +82,7 @@ def test_positive(name: str, dtype: object, shape: tuple[int, ...], rng: np.rand
 
 @pytest.mark.parametrize("name", sorted(BINARY))
 @given(st.data(), broadcastable(2), seeds())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_binary(name: str, data: st.DataObject, pair: list[tuple[int, ...]], rng: np.random.Generator) -> None:
     dtype = data.draw(st.sampled_from(BINARY[name]))
     check(name, [values(rng, shape, dtype) for shape in pair])
@@ -90,7 +90,7 @@ def test_binary(name: str, data: st.DataObject, pair: list[tuple[int, ...]], rng
 
 @pytest.mark.parametrize("name", sorted(VARIADIC))
 @given(st.data(), st.integers(1, 4), seeds())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_variadic(name: str, data: st.DataObject, count: int, rng: np.random.Generator) -> None:
     dtype = data.draw(st.sampled_from(VARIADIC[name]))
     drawn = data.draw(broadcastable(count))
@@ -100,42 +100,42 @@ def test_variadic(name: str, data: st.DataObject, count: int, rng: np.random.Gen
 
 
 @given(st.sampled_from(INTEGERS), broadcastable(2), seeds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_integer_division(dtype: object, pair: list[tuple[int, ...]], rng: np.random.Generator) -> None:
     a, b = (values(rng, shape, dtype) for shape in pair)
     check("Div", [a, np.where(b == 0, b.dtype.type(3), b)])
 
 
 @given(st.sampled_from((*FLOATS, *INTEGERS)), broadcastable(2), seeds(), st.integers(0, 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_mod(dtype: object, pair: list[tuple[int, ...]], rng: np.random.Generator, fmod: int) -> None:
     a, b = (values(rng, shape, dtype) for shape in pair)
     check("Mod", [a, np.where(b == 0, b.dtype.type(3), b)], {"fmod": fmod})
 
 
 @given(st.sampled_from(INTEGERS), broadcastable(2), seeds(), st.sampled_from(["LEFT", "RIGHT"]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_bit_shift(dtype: object, pair: list[tuple[int, ...]], rng: np.random.Generator, direction: str) -> None:
     x, y = values(rng, pair[0], dtype), rng.integers(0, 40, pair[1]).astype(dtype)  # type: ignore[call-overload]
     check("BitShift", [x, y], {"direction": direction})
 
 
 @given(st.sampled_from((np.float32, np.float64, np.float16, np.int32, np.int64)), st.sampled_from((*FLOATS, *INTEGERS)), seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_pow(base: object, exponent: object, rng: np.random.Generator) -> None:
     x, y = np.abs(values(rng, (3, 4), base)) % 5 + 1, np.abs(values(rng, (4,), exponent).astype(np.float64)) % 3
     check("Pow", [x.astype(base), y.astype(exponent)])  # type: ignore[call-overload]
 
 
 @given(broadcastable(3), st.sampled_from((*FLOATS, *INTEGERS, np.bool_)), seeds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_where(three: list[tuple[int, ...]], dtype: object, rng: np.random.Generator) -> None:
     check("Where", [values(rng, three[0], np.bool_), values(rng, three[1], dtype), values(rng, three[2], dtype)])
 
 
 @pytest.mark.parametrize("target", sorted(DTYPES))
 @given(st.data(), shapes(), seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_cast(target: str, data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     source = data.draw(st.sampled_from((*FLOATS, *INTEGERS, np.bool_)))
     shape = shape or (1,) if target == "f8e8m0" else shape  # of which the reference takes no scalar
@@ -148,7 +148,7 @@ def test_cast(target: str, data: st.DataObject, shape: tuple[int, ...], rng: np.
 
 @pytest.mark.parametrize("opset", [6, 28])
 @given(st.data(), shapes(), seeds())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_clip(opset: int, data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     low, high = (data.draw(st.none() | st.sampled_from([-3, -1, 0, 2])) for _ in range(2))
     if opset == 6:

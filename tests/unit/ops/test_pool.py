@@ -39,21 +39,21 @@ def windows(draw: st.DrawFn, *, dilates: bool = True) -> tuple[tuple[int, ...], 
 
 
 @given(windows(), st.sampled_from([np.float32, np.float64, np.int8, np.uint8]), seeds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_max_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], dtype: object, rng: np.random.Generator) -> None:
     shape, attrs = drawn
     check("MaxPool", [values(rng, shape, dtype)], attrs, oracle=onnxruntime_says)
 
 
 @given(windows(), st.integers(0, 1), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_max_pool_indices(drawn: tuple[tuple[int, ...], dict[str, Any]], order: int, rng: np.random.Generator) -> None:
     shape, attrs = drawn
     check("MaxPool", [values(rng, shape, np.float32)], {**attrs, "storage_order": order}, outputs=2, oracle=onnxruntime_says)
 
 
 @given(windows(dilates=True), st.integers(0, 1), seeds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_average_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], include: int, rng: np.random.Generator) -> None:
     shape, attrs = drawn
     check(
@@ -62,7 +62,7 @@ def test_average_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], include: in
 
 
 @given(windows(), st.integers(1, 3), seeds())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_lp_pool(drawn: tuple[tuple[int, ...], dict[str, Any]], p: int, rng: np.random.Generator) -> None:
     shape, attrs = drawn
     check("LpPool", [values(rng, shape, np.float32)], {**attrs, "p": p}, oracle=onnxruntime_says, terms=27, depth=4)

@@ -20,7 +20,7 @@ size = st.integers(1, 6)
 
 
 @given(st.data(), KINDS, size, size, size, broadcastable(2), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_matmul(data: st.DataObject, dtype: object, m: int, k: int, n: int, batch: list[tuple[int, ...]], rng: np.random.Generator) -> None:
     left: tuple[int, ...] = (k,) if data.draw(st.booleans()) else (*batch[0], m, k)
     right: tuple[int, ...] = (k,) if data.draw(st.booleans()) else (*batch[1], k, n)
@@ -28,7 +28,7 @@ def test_matmul(data: st.DataObject, dtype: object, m: int, k: int, n: int, batc
 
 
 @given(st.data(), KINDS, size, size, size, st.booleans(), st.booleans(), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_gemm(data: st.DataObject, dtype: Any, m: int, k: int, n: int, trans_a: bool, trans_b: bool, rng: np.random.Generator) -> None:
     a = values(rng, (k, m) if trans_a else (m, k), dtype)
     b = values(rng, (n, k) if trans_b else (k, n), dtype)
@@ -58,7 +58,7 @@ def test_gemm_factor_is_not_rounded_to_half() -> None:
     st.sampled_from(["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]),
     st.sampled_from([1, 2, 3]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_conv(data: st.DataObject, rank: int, dtype: object, rng: np.random.Generator, auto_pad: str, group: int) -> None:
     kernel = [data.draw(st.integers(1, 3)) for _ in range(rank)]
     # onnxruntime ignores dilations where it finds the padding itself.

@@ -63,7 +63,7 @@ def outputs(op: str) -> int:
     st.data(),
     seeds(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_like_onnxruntime(
     op: str, direction: str, steps: int, batch: int, hidden: int, data: st.DataObject, rng: np.random.Generator
 ) -> None:

@@ -29,7 +29,7 @@ def kinds(name: str) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("name", [*BASIC, *COMPOSED])
 @given(st.data(), full_shapes(), seeds(), st.integers(0, 1), st.integers(0, 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_reductions(name: str, data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator, keepdims: int, noop: int) -> None:
     shape = shape or (1,) if name == "ReduceLogSumExp" else shape  # the reference evaluator has no scalars here
     x = values(rng, shape, data.draw(st.sampled_from(kinds(name))))
@@ -88,7 +88,7 @@ def test_integer_means_are_cut_towards_zero() -> None:
 
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax"])
 @given(st.data(), full_shapes(1), st.sampled_from(FLOATS), seeds())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_softmax(name: str, data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     check(name, [values(rng, shape, dtype)], {"axis": axis}, terms=shape[axis], depth=6)
@@ -108,13 +108,13 @@ def softmax(x: np.ndarray) -> tuple[object, object, list[np.ndarray], int]:
 
 @pytest.mark.parametrize("name", ["GlobalAveragePool", "GlobalMaxPool"])
 @given(full_shapes(3, 5), seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_global_pool(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> None:
     check(name, [values(rng, shape, np.float32)], oracle=onnxruntime_says, terms=int(np.prod(shape[2:])))
 
 
 @given(full_shapes(3, 5), st.integers(1, 3), seeds())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_global_lp_pool(shape: tuple[int, ...], p: int, rng: np.random.Generator) -> None:
     x = values(rng, shape, np.float32)
     attrs = operators()["GlobalLpPool"].attributes(p)

@@ -39,7 +39,7 @@ def modes(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(st.data(), modes(), st.sampled_from([np.float32, np.float16]), seeds())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_rank_and_axes(data: st.DataObject, attrs: dict[str, Any], dtype: object, rng: np.random.Generator) -> None:
     shape = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple))
     axes = data.draw(st.permutations(range(len(shape))))[: data.draw(st.integers(1, len(shape)))]
@@ -78,7 +78,7 @@ def test_axes_count_from_the_back_as_well() -> None:
 
 
 @given(st.data(), modes(), st.sampled_from([np.float32, np.uint8, np.int8, np.int32]), seeds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_images_as_onnxruntime_does(data: st.DataObject, attrs: dict[str, Any], dtype: Any, rng: np.random.Generator) -> None:
     shape = (data.draw(st.integers(1, 2)), data.draw(st.integers(1, 3)), data.draw(st.integers(1, 17)), data.draw(st.integers(1, 17)))
     scales = sizes = None
@@ -96,7 +96,7 @@ def test_images_as_onnxruntime_does(data: st.DataObject, attrs: dict[str, Any], 
 
 
 @given(st.data(), st.sampled_from(["nearest", "linear", "cubic"]), st.integers(0, 1), seeds())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_crops(data: st.DataObject, mode: str, outside: int, rng: np.random.Generator) -> None:
     rank = data.draw(st.integers(1, 3))
     shape = tuple(data.draw(st.integers(1, 6)) for _ in range(rank))

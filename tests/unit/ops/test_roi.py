@@ -25,7 +25,7 @@ def corners(rng: np.random.Generator, count: int, *, has_ties: bool) -> np.ndarr
 
 
 @given(st.data(), st.integers(1, 3), st.booleans(), seeds())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_roi_align(data: st.DataObject, count: int, has_ties: bool, rng: np.random.Generator) -> None:
     attrs = {
         "mode": data.draw(st.sampled_from(["avg", "max"])),
@@ -41,7 +41,7 @@ def test_roi_align(data: st.DataObject, count: int, has_ties: bool, rng: np.rand
 
 
 @given(st.data(), st.integers(1, 3), st.booleans(), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_max_roi_pool(data: st.DataObject, count: int, has_ties: bool, rng: np.random.Generator) -> None:
     attrs = {"pooled_shape": [data.draw(st.integers(1, 3)) for _ in "hw"], "spatial_scale": data.draw(st.sampled_from(SCALES))}
     x = values(rng, (2, 3, data.draw(st.integers(1, 9)), data.draw(st.integers(1, 9))), np.float32)

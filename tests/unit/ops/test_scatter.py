@@ -74,7 +74,7 @@ def check(name: str, arrays: tuple[np.ndarray, ...], attrs: dict[str, Any], expe
 
 
 @given(st.data(), full_shapes(1, 3), st.sampled_from(KINDS), st.sampled_from(REDUCTIONS), seeds(), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_elements(
     data: st.DataObject, shape: tuple[int, ...], dtype: object, reduction: str, rng: np.random.Generator, is_narrow: bool
 ) -> None:
@@ -90,7 +90,7 @@ def test_elements(
 
 
 @given(st.data(), full_shapes(1, 4), st.sampled_from(KINDS), st.sampled_from(REDUCTIONS), seeds())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_slices(data: st.DataObject, shape: tuple[int, ...], dtype: object, reduction: str, rng: np.random.Generator) -> None:
     chosen = data.draw(st.integers(1, len(shape)))
     sets = data.draw(full_shapes(0, 2))

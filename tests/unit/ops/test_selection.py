@@ -19,7 +19,7 @@ from tests.unit.ops.oracle import check, onnxruntime_says
 
 
 @given(st.data(), shapes(1), MovedTypes, seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_compress(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator) -> None:
     x = values(rng, shape, dtype)
     axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1))
@@ -31,7 +31,7 @@ def test_compress(data: st.DataObject, shape: tuple[int, ...], dtype: object, rn
 @given(
     st.data(), full_shapes(1, 3), st.sampled_from([np.float32, np.int64, np.uint8, np.float16, ml_dtypes.bfloat16]), st.booleans(), seeds()
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_unique(data: st.DataObject, shape: tuple[int, ...], dtype: object, is_sorted: bool, rng: np.random.Generator) -> None:
     x = rng.integers(0, 3, shape).astype(dtype)
     axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1))
@@ -54,7 +54,7 @@ def test_unique_is_for_the_host() -> None:
 
 
 @given(st.data(), shapes(2, 4), MovedTypes, st.booleans(), seeds())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_reverse_sequence(
     data: st.DataObject, shape: tuple[int, ...], dtype: object, is_batch_first: bool, rng: np.random.Generator
 ) -> None:

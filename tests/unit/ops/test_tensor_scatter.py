@@ -19,7 +19,7 @@ OPERATOR = operators()["TensorScatter"]
 
 
 @given(st.data(), full_shapes(3), seeds(), st.sampled_from([np.float32, ml_dtypes.bfloat16, np.int8, np.bool_]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_against_the_reference(data: st.DataObject, shape: tuple[int, ...], rng: np.random.Generator, dtype: object) -> None:
     axis = data.draw(st.integers(1, len(shape) - 1))
     extent = shape[axis]

@@ -19,7 +19,7 @@ TOP_K = operators()["TopK"]
 
 
 @given(st.data(), full_shapes(1), st.sampled_from((*FLOATS, *INTEGERS)), seeds(), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_top_k(data: st.DataObject, shape: tuple[int, ...], dtype: object, rng: np.random.Generator, largest: bool) -> None:
     axis = data.draw(st.integers(-len(shape), len(shape) - 1))
     k = np.array([data.draw(st.integers(1, shape[axis]))])

@@ -234,7 +234,7 @@ UNARY = ("Relu", "Exp", "Neg", "Softmax", "Identity")
 MOVES = ("transpose", "reshape", "slice", "concat", "pad")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_random_graphs_keep_the_contract(data: st.DataObject) -> None:
     """Any mixture of pointwise work, movement, reductions and products satisfies what lowering relies on."""
