@@ -7,6 +7,8 @@ from functools import cache
 
 import numpy as np
 
+from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.index_map import from_strides, identity, regroup
 from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
@@ -273,6 +275,35 @@ def computed_cases() -> list[Case]:
     return found
 
 
+def open_depths() -> list[Case]:
+    """Return products whose depth only the run knows: around what four stages, and a ring, hold; with B asked for alone, or A computed."""
+    found = []
+    ring = Schedule(tile_m=64, tile_n=32, consumers=1, stages=10, group_m=8, blocks=4)
+    for steps, rows in ((1, 1), (4, 61), (5, 64), (8, 65), (9, 127), (10, 128), (11, 129), (23, 67)):
+        k = 64 * steps - (56 if rows % 2 else 0)
+        one = plain(f"ring-{k}", (1, rows, 40, k), ring)
+        found += [opened(one, names, 8) for names in ("k", "mnk")]
+    one = plain("ring-turns", (1, 193, 200, 328), SCHEDULES["turns"])
+    found.append(opened(one, "mnk", 8))
+    for k in (8, 64, 136, 328):  # n is odd, so that B is constant
+        found.append(opened(plain(f"alone-{k}", (1, 71, 97, k), SCHEDULES["slices"]), "k", 8))
+        found.append(opened(plain(f"swapped-alone-{k}", (1, 31, 65, k), SCHEDULES["swapped-slices"]), "k", 8))
+        found.append(opened(plain(f"constant-{k}", (1, 131, 33, k), ring), "k", 8))
+    extents = (2, 131, 72, 168)
+    for name in ("shared", "turns", "slices"):
+        found.append(with_open_depth(computed(f"gated-open-{name}", SCHEDULES[name], F16, prologues.gated_left(extents, F16), extents)))
+    return found
+
+
+def with_open_depth(case: Case) -> Case:
+    """Return the case with the problem's depth as an argument, a multiple of 8; its functors know theirs."""
+    sizes = {"k": case.request.problem.k}
+    problem = replace(case.request.problem, k=symbol("k", 8, 100 * sizes["k"], 8))
+    request = replace(case.request, problem=problem)
+    scalars = request.scalar_values
+    return replace(case, request=replace(request, scalars=len(scalars)), scalars=bind(scalars, sizes), sizes=sizes)
+
+
 @cache
 def cases() -> tuple[Case, ...]:
     """Return all cases."""
@@ -334,6 +365,7 @@ def cases() -> tuple[Case, ...]:
         schedule = SCHEDULES[schedule_name]
         one = plain(f"{schedule_name}-{'x'.join(map(str, extents))}", extents, schedule)
         found += [opened(one, names, 8) for names in ("m", "n", "k", "mnk") if schedule.parts == 1 or names == "k"]
+    found += open_depths()
     for name in ("sm_90a", "emulated"):
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, SCHEDULES["single"]).request.problem

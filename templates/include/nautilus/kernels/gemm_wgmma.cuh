@@ -57,6 +57,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
   constexpr int kTerms = static_cast<int>(Problem::Terms::kValue);
   const int batch = static_cast<int>(Problem::Batch::get(arguments)), depth = static_cast<int>(Problem::K::get(arguments));
   const int m = static_cast<int>(M::get(arguments)), n = static_cast<int>(N::get(arguments));
+  using Walk = TileWalk<Schedule, !Problem::K::kIsStatic>;
   using SourceA = MatrixSource<FunctorA, Index, M, typename Problem::K, Problem::kAKLast>;
   const auto source_of = [](int of_batch) { return SourceA{of_batch}; };
   if constexpr (Schedule::kSwaps) {
@@ -64,7 +65,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
     using OperandA = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileM, Schedule::kClusterN>;
     using OperandB = BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileN, Schedule::kClusterM>;
     wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(
-        arguments, TileWalk<Schedule>(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
+        arguments, Walk(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
   } else {
     constexpr int kStreams = static_cast<int>(Problem::AStreams::kValue);
     constexpr int kElementBytes = static_cast<int>(sizeof(typename Problem::AStorage));
@@ -76,7 +77,7 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
                              BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
     using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
     wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(
-        arguments, TileWalk<Schedule>(batch, m, n), depth, source_of, [](int of_batch) { return Sink{of_batch}; });
+        arguments, Walk(batch, m, n), depth, source_of, [](int of_batch) { return Sink{of_batch}; });
   }
 }
 

@@ -100,9 +100,11 @@ NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Rin
                                  int tiles, int early, SourceOf source_of, LoadB load_b) {
   const int thread = device::thread_index().x;
   typename Ring::Place place;
+  typename Walk::Place at{};
+  if constexpr (Walk::kHasOpenDepth) at = walk.place(first);  // as in fill_ring
   device::dependency_wait();
   for (int number = first; number < walk.count; number += step) {
-    const auto at = walk.place(number);
+    if constexpr (!Walk::kHasOpenDepth) at = walk.place(number);
     typename Operand::Rows rows(arguments, source_of(at.batch), at.m + first_row, thread);
     for (int next = 0; next < tiles; next += Operand::kAhead) {
       NAUTILUS_UNROLL
@@ -128,6 +130,9 @@ NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Rin
         if (device::lane_index() == 0) device::mbarrier_arrive(ring.full + place.stage);
         place.advance();
       }
+    }
+    if constexpr (Walk::kHasOpenDepth) {
+      if (number + step < walk.count) at = walk.place(number + step);
     }
   }
   device::dependency_trigger();

@@ -20,9 +20,11 @@
 
 namespace nautilus::kernels {
 
-// The tiles of the result in the order in which clusters take them: batch by batch, and as grouped_tile says.
-template <class Schedule>
+// The tiles of the result in the order in which clusters take them: batch by batch, and as grouped_tile says. With kHasOpenDepth only the run
+// knows how many steps the sum has.
+template <class Schedule, bool kHasOpenDepthN = false>
 struct TileWalk {
+  static constexpr bool kHasOpenDepth = kHasOpenDepthN;
   struct Place {
     int batch, m, n;  // first row and column of the cluster
   };
@@ -99,10 +101,11 @@ NAUTILUS_DEVICE void multiply_tile(float (&sums)[kBands][kSums], const Ring &rin
 // that is loaded, of which SOURCE_OF(batch) gives the rows; SINK_OF(batch) takes the results, and the last map boxes of them. Floats are
 // multiplied as tf32, or with kTerms 3 as sums of two such numbers. A constant operand is brought before earlier kernels have finished. With
 // kHidesLongEpilogues one consumer's products, in ping-pong, take longer than what the other one makes of its sums.
-template <class Schedule, class T, int kTerms, bool kHidesLongEpilogues, Constant kConstant, class OperandA, class OperandB, class A, class SourceOf,
-          class SinkOf>
-NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> &walk, int depth, SourceOf source_of, SinkOf sink_of) {
+template <class Schedule, class T, int kTerms, bool kHidesLongEpilogues, Constant kConstant, class OperandA, class OperandB, class A, class Walk,
+          class SourceOf, class SinkOf>
+NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int depth, SourceOf source_of, SinkOf sink_of) {
   using Groups = Warpgroups<Schedule, OperandA::kIsLoaded>;
+  using Place = typename Walk::Place;
   constexpr int kCluster = Groups::kCluster;
   static_assert(kTerms == 1 || (kTerms == 3 && kIsSameType<T, float> && Groups::kHasOwnRows && Groups::kParts == 1),
                 "floats, of which consumers share the rows of a tile");
@@ -120,17 +123,19 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
   // Each barrier takes time: there are no more than one tile of the result uses, where that is all.
   const int stages = Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages;
   int early = 0;  // tiles of a constant operand that are under way before those of the other
+  Place first{};  // tile of the result, as the thread that fills the ring has it where the depth is open
   // Blocks that share out the depth are short-lived: one thread starts copies before the block has met, and another prepares what these do
   // not need. It does not pay where the next kernel comes early.
   constexpr bool kStartsAlone = kConstant != Constant::kNone && Groups::kParts > 1;
   if constexpr (kStartsAlone) {
     if (thread == 0) {
       device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? 0 : Groups::kMapB]);
-      ring.prepare_full(stages);
-      early = start_ring<kConstant>(walk, ring, copies, block / kCluster, tiles);
+      ring.template prepare_full<Walk::kHasOpenDepth>(stages);
+      first = walk.place(block / kCluster);
+      early = start_ring<kConstant>(first, ring, copies, tiles);
     } else if (thread == device::kWarpThreads) {
       if constexpr (!OperandA::kIsLoaded) device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? Groups::kMapB : 0]);
-      ring.prepare_empty(stages);
+      ring.template prepare_empty<Walk::kHasOpenDepth>(stages);
       received.prepare(rank);
     }
     device::warp_barrier();
@@ -138,8 +143,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     NAUTILUS_UNROLL
     for (int i = 0; i <= Groups::kMapB; ++i) device::tensor_map_prefetch(arguments.maps[i]);
     if constexpr (Groups::kParts > 1) received.prepare(rank);
-    ring.prepare_full(stages);
-    ring.prepare_empty(stages);
+    ring.template prepare<Walk::kHasOpenDepth>(stages);
   }
   if constexpr (kCluster > 1) device::cluster_arrive();
   if constexpr (Groups::kSharing > 1) {  // others bring tiles to this block's barriers
@@ -156,15 +160,19 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       device::release_registers<Groups::kProducerRegisters>();
     }
     if constexpr (kConstant != Constant::kNone && !kStartsAlone) {
-      if (thread == 0) early = start_ring<kConstant>(walk, ring, copies, block / kCluster, tiles);
+      if (thread == 0) {
+        first = walk.place(block / kCluster);
+        early = start_ring<kConstant>(first, ring, copies, tiles);
+      }
     }
     if constexpr (OperandA::kIsLoaded) {
       write_tiles<OperandA>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, early, source_of,
-                            [&](const typename TileWalk<Schedule>::Place &at, int tile, int stage) {
+                            [&](const Place &at, int tile, int stage) {
                               copies.template load_first<Constant::kB>(at, tile, ring, stage);
                             });
     } else if (thread == 0) {
-      fill_ring<kConstant>(walk, ring, copies, block / kCluster, clusters, tiles, early);
+      if constexpr (kConstant == Constant::kNone && Walk::kHasOpenDepth) first = walk.place(block / kCluster);
+      fill_ring<kConstant>(walk, ring, copies, first, block / kCluster, clusters, tiles, early);
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
     }
     device::warp_barrier();
@@ -189,7 +197,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
       NAUTILUS_UNROLL
       for (int band = 0; band < Groups::kBands; ++band) moments[band].join();
     };
-    const auto load_moments = [&](const typename TileWalk<Schedule>::Place &at) {
+    const auto load_moments = [&](const Place &at) {
       NAUTILUS_UNROLL
       for (int band = 0; band < Groups::kBands; ++band)
         start_moments(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, moments[band]);
@@ -198,10 +206,10 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const TileWalk<Schedule> 
     const auto finish_moments = [&] {
       if constexpr (kHoldsMoments) join_moments();
     };
-    const auto start_inputs = [&](const typename TileWalk<Schedule>::Place &at, int band) {
+    const auto start_inputs = [&](const Place &at, int band) {
       inputs.start(arguments, sink_of(at.batch), at.m + first_m + first_row + band * kWarpgroupRows, at.n + first_n);
     };
-    const auto finish = [&](const typename TileWalk<Schedule>::Place &at, float(&all)[Groups::kBands][Schedule::kTileN / 2]) {
+    const auto finish = [&](const Place &at, float(&all)[Groups::kBands][Schedule::kTileN / 2]) {
       NAUTILUS_UNROLL
       for (int band = 0; band < Groups::kBands; ++band) {
         if (band > 0 && !decltype(inputs)::kHoldsAll) start_inputs(at, band);

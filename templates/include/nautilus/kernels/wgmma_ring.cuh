@@ -51,23 +51,35 @@ struct Ring {
   NAUTILUS_DEVICE unsigned char *a(int stage) const { return stages + stage * kStageBytes; }
   NAUTILUS_DEVICE unsigned char *b(int stage) const { return stages + stage * kStageBytes + OperandA::kBytes; }
 
-  // One thread prepares barriers of the first STAGES. A stage is full when its bytes are there and warps that write have done so. Lanes side by
-  // side, each of a stage, take three times as long: places that differ go one by one.
+  // One thread prepares barriers of the first STAGES, which with kIsOpen only the run knows. A stage is full when its bytes are there and warps
+  // that write have done so; it is empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so.
+  template <bool kIsOpen>
+  NAUTILUS_DEVICE void prepare(int stages) const {
+    if constexpr (kIsOpen) {
+      prepare_by_four<true, true>(stages);
+    } else {
+      prepare_full<false>(stages);
+      prepare_empty<false>(stages);
+    }
+  }
+  // Lanes side by side, each of a stage, take three times as long: places that differ go one by one.
+  template <bool kIsOpen>
   NAUTILUS_DEVICE void prepare_full(int stages) const {
+    if constexpr (kIsOpen) return prepare_by_four<true, false>(stages);
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
       if (i >= stages) break;
-      device::mbarrier_init(full + i, 1 + kWriters);
+      init_full(i);
     }
     device::mbarrier_init_fence();
   }
-  // It is empty when every warp that reads it, of all blocks that this one brings a part of it to, has done so.
+  template <bool kIsOpen>
   NAUTILUS_DEVICE void prepare_empty(int stages) const {
-    using Groups = Warpgroups<Schedule>;
+    if constexpr (kIsOpen) return prepare_by_four<false, true>(stages);
     NAUTILUS_UNROLL
     for (int i = 0; i < kStages; ++i) {
       if (i >= stages) break;
-      device::mbarrier_init(empty + i, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
+      init_empty(i);
     }
     device::mbarrier_init_fence();
   }
@@ -80,6 +92,29 @@ struct Ring {
     } else {
       if (lane < kSharing) device::mbarrier_arrive_at(empty + stage, lane);
     }
+  }
+
+ private:
+  NAUTILUS_DEVICE void init_full(int stage) const { device::mbarrier_init(full + stage, 1 + kWriters); }
+  NAUTILUS_DEVICE void init_empty(int stage) const {
+    using Groups = Warpgroups<Schedule>;
+    device::mbarrier_init(empty + stage, Groups::kReaders * (kWarpgroupThreads / device::kWarpThreads) * Groups::kSharing);
+  }
+  // The first four in any case, since each question costs a fence: the compiler puts one before the barriers behind it. Nobody waits at those
+  // that are too many.
+  template <bool kHasFull, bool kHasEmpty>
+  NAUTILUS_DEVICE void prepare_by_four(int stages) const {
+    constexpr int kTogether = 4;
+    NAUTILUS_UNROLL
+    for (int first = 0; first < kStages; first += kTogether) {
+      if (first > 0 && first >= stages) break;
+      NAUTILUS_UNROLL
+      for (int i = first; i < least(first + kTogether, kStages); ++i) {
+        if constexpr (kHasFull) init_full(i);
+        if constexpr (kHasEmpty) init_empty(i);
+      }
+    }
+    device::mbarrier_init_fence();
   }
 };
 
@@ -114,25 +149,26 @@ struct TileCopies {
   }
 };
 
-// Starts the copies of a constant operand's tiles that an empty ring holds, of TILES of the result's tile FIRST; returns how many. What they
-// read no earlier kernel writes. One thread does it, and fills the ring.
-template <Constant kConstant, class Walk, class Ring, class Copies>
-NAUTILUS_DEVICE int start_ring(const Walk &walk, const Ring &ring, const Copies &copies, int first, int tiles) {
-  const auto at = walk.place(first);
+// Starts the copies of a constant operand's tiles that an empty ring holds, of TILES of the result's tile AT; returns how many. What they read
+// no earlier kernel writes. One thread does it, and fills the ring.
+template <Constant kConstant, class Place, class Ring, class Copies>
+NAUTILUS_DEVICE int start_ring(const Place &at, const Ring &ring, const Copies &copies, int tiles) {
   const int early = least(Ring::kStages, tiles);
 #pragma unroll 1
   for (int tile = 0; tile < early; ++tile) copies.template load_first<kConstant>(at, tile, ring, tile);
   return early;
 }
 
-// Fills a ring with the tiles of depth, TILES of each of the result's tiles from FIRST on, every STEP-th, once earlier kernels have finished. Of
-// the first EARLY the constant operand's have been started.
+// Fills a ring with the tiles of depth, TILES of each of the result's tiles from number FIRST on, which is AT, every STEP-th, once earlier kernels
+// have finished. Of the first EARLY the constant operand's have been started.
 template <Constant kConstant, class Walk, class Ring, class Copies>
-NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies &copies, int first, int step, int tiles, int early) {
+NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies &copies, typename Walk::Place at, int first, int step, int tiles,
+                               int early) {
   typename Ring::Place place;
   device::dependency_wait();
   for (int number = first; number < walk.count; number += step) {
-    const auto at = walk.place(number);
+    // With an open depth, where the first tile lies is known before the wait: what is worked out after it delays the first copies.
+    if constexpr (!Walk::kHasOpenDepth) at = walk.place(number);
     // Unrolled, as where the depth is short and known, places ahead do not fit into a producer's registers.
 #pragma unroll 1
     for (int tile = 0; tile < tiles; ++tile) {
@@ -148,6 +184,9 @@ NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies 
         copies.load_a(at, tile, ring, place.stage);
       }
       place.advance();
+    }
+    if constexpr (Walk::kHasOpenDepth) {
+      if (number + step < walk.count) at = walk.place(number + step);
     }
   }
 }
