@@ -45,6 +45,11 @@ def expressions(value: object) -> Iterator[int]:
             yield from expressions(getattr(value, name))
 
 
+def is_known(value: object) -> bool:
+    """Whether a tree of dataclasses and tuples has no symbolic integers."""
+    return next((False for _ in expressions(value)), True)
+
+
 def field_names(value: object) -> tuple[str, ...]:
     """Return the names of the fields of a dataclass; none of anything else."""
     kind = type(value)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nautilus_cli.ir.binding import is_known
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides
@@ -20,11 +21,13 @@ ROW_BYTES = 16
 def constant_behind(value: Value, producers: dict[Value, Node]) -> tuple[Value, IndexMap] | None:
     """Return the constant that VALUE views through movement alone, and the map to its linear index; None where there is none.
 
+    There is none either where the run says which part of it is viewed: that cannot be packed before.
+
     Args:
         producers: transparent movement nodes of the group, by result.
     """
     source, index_map = look_through(value, producers)
-    return (source, index_map) if source.constant is not None else None
+    return (source, index_map) if source.constant is not None and is_known(_without_repeats(index_map)) else None
 
 
 def pack_rows(source: Value, index_map: IndexMap, recipe: str) -> tuple[PackedWeight, IndexMap]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from nautilus_cli.ir.binding import is_known
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Node, Value
 from nautilus_cli.ir.rewrite import substitute
@@ -37,12 +38,13 @@ def pair_products(graph: Graph) -> Graph:
 
 
 def is_by_constant(flow: Dataflow, node: Node) -> bool:
-    """Whether NODE multiplies rows that a run gives by one constant matrix of floats."""
+    """Whether NODE multiplies rows that a run gives by one constant matrix of floats, all of which is known before."""
     if node.op != MATMUL.name:
         return False
     a, b = node.operands()
     shape = b.type.static
-    is_constant = flow.source(b)[0].constant is not None and flow.source(a)[0].constant is None
+    source, to_source = flow.source(b)
+    is_constant = source.constant is not None and is_known(to_source) and flow.source(a)[0].constant is None
     return is_constant and a.type.dtype in FLOATS and len(a.type.static) > 1 and len(shape) > 1 and all(same(d, 1) for d in shape[:-2])
 
 

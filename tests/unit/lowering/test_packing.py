@@ -9,8 +9,13 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import from_strides, identity, permuted, regroup
-from nautilus_cli.ir.types import TensorType, dtype_of
-from nautilus_cli.lowering.packing import gather, pack_rows
+from nautilus_cli.ir.types import F16, TensorType, dtype_of
+from nautilus_cli.lowering.packing import constant_behind, gather, pack_rows
+from nautilus_cli.lowering.planner import plan
+from nautilus_cli.ops.builder import GraphBuilder
+from nautilus_cli.passes import pipeline
+from nautilus_cli.targets.registry import target
+from tests.support.random_graphs.building import analytic
 
 
 def constant(array: np.ndarray) -> Value:
@@ -55,3 +60,39 @@ def test_gather_follows_any_map() -> None:
     assert np.array_equal(gather(array, from_strides((3, 4), (4, 1))), array.reshape(3, 4))
     assert np.array_equal(gather(array, from_strides((2, 4), (0, 1), 4)), np.broadcast_to(array[4:8], (2, 4)))
     assert np.array_equal(gather(array, from_strides((4,), (-1,), 3)), array[3::-1])
+
+
+def test_a_part_that_the_run_chooses_is_not_packed() -> None:
+    """A product, or a convolution, loads it as it does what the run gives."""
+    emit = GraphBuilder()
+    first, columns = symbol("first", 0, 8), symbol("columns", 1, 8)
+    for start, end in ((first, first + 8), (0, columns)):
+        table = emit.constant(np.zeros((4, 16), np.float32))
+        part = emit.node("Slice", (table, emit.sizes((start,)), emit.sizes((end,)), emit.constant(np.array([1]))))
+        (node,) = (node for node in emit.nodes if part in node.outputs)
+        assert constant_behind(part, {part: node}) is None
+
+
+def test_a_constant_that_an_open_batch_repeats_is_one() -> None:
+    emit = GraphBuilder()
+    matrix = emit.constant(np.zeros((4, 16), np.float32))
+    repeated = emit.node("Expand", (matrix, emit.sizes((symbol("batch", 1, 4), 4, 16))))
+    found = constant_behind(repeated, {repeated: emit.nodes[-1]})
+    assert found is not None and found[0] is matrix
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a", "emulated"])
+def test_products_by_parts_that_the_run_chooses_are_planned(name: str) -> None:
+    """Alone, and two of them as a gated unit, which is no pair: a pair's weights are packed together."""
+    emit = GraphBuilder()
+    first = symbol("first", 0, 8)
+    emit.input("first", TensorType(F16, (first,)))
+    x = emit.input("x", TensorType(F16, (40, 64)))
+    parts = []
+    for seed in range(2):
+        table = emit.constant(np.random.default_rng(seed).standard_normal((64, 24)).astype(np.float16))
+        ends = (emit.sizes((first,)), emit.sizes((first + 16,)), emit.constant(np.array([1])))
+        parts.append(emit.node("MatMul", (x, emit.node("Slice", (table, *ends)))))
+    y = emit.node("Mul", (emit.node("Sigmoid", parts[:1]), parts[1]))
+    found = plan(pipeline.run(emit.graph([("y", y)])), target(name), analytic)
+    assert len(found.launches) == 2
