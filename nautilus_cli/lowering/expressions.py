@@ -72,7 +72,8 @@ class ExpressionBuilder:
         """Return what was built, with a step handed back to the kernel as a tensor of DTYPE would hold it."""
         step = self._steps[result]
         rounding = f"cast_{dtype.compute}_{dtype}"
-        if dtype != dtype.compute and isinstance(step, Apply) and not step.function.endswith(f"_{dtype}"):
+        is_wide = isinstance(step, Parameter) or (isinstance(step, Apply) and not step.function.endswith(f"_{dtype}"))
+        if dtype != dtype.compute and is_wide:
             result = self.apply(rounding, (result,), dtype.compute)
         return self.expression((result,))
 

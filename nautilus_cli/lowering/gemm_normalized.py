@@ -6,7 +6,7 @@ from math import prod
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.index_map import compose, from_strides, identity, regroup
-from nautilus_cli.ir.types import F32
+from nautilus_cli.ir.types import BOOL, F32
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.lowering.expressions import ExpressionBuilder
 from nautilus_cli.lowering.gemm import epilogue_expression, operand, packed_expression, with_moments
@@ -47,7 +47,12 @@ def lower(lowering: Lowering) -> Lowered:
             variance = builder.apply("add", (variance, builder.apply("mul", (mean, mean), F32)), F32)
         epsilon = builder.constant(attrs.epsilon, F32)
         deviation = builder.apply("sqrt", (builder.apply("add", (variance, epsilon), F32),), F32)
-        scaled = builder.apply("mul", (total, builder.apply("reciprocal", (deviation,), F32)), F32)
+        scale = builder.apply("reciprocal", (deviation,), F32)
+        if attrs.is_centred:  # the sum of a row of one number is of roundings alone; without an epsilon it is 0/0
+            zero = builder.constant(0.0, F32)
+            nothing = builder.apply("mul", (scale, zero), F32)
+            scale = builder.apply("where", (builder.apply("equal", (variance, zero), BOOL), nothing, scale), F32)
+        scaled = builder.apply("mul", (total, scale), F32)
         if bias is None:
             return scaled
         return builder.apply("add", (scaled, builder.value(bias, from_strides((1, m, n), (0, 0, 1)))), F32)

@@ -5,7 +5,8 @@ With the mean M and the variance V of a row of A, joined of its moments,
     result = (A·B) / √(V + epsilon) + bias,    or with is_centred = 0    (A·B) / √(V + M² + epsilon) + bias:
 
 A is multiplied as it is stored. The first is a product of centred rows where B's columns add up to zero; what it is divided by then is that
-of a LayerNormalization, and V + M², the mean of squares, that of an RMSNormalization.
+of a LayerNormalization, and V + M², the mean of squares, that of an RMSNormalization. Of a row of one number, whose V is 0, centred columns
+make nothing but roundings, and √epsilon would raise these: A·B is taken as 0.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def _evaluate(attrs: NormalizedMatMulAttrs, arrays: tuple[np.ndarray | None, ...
         variance = (moments[..., 1] / columns + np.square(moments[..., 0] - mean)).mean(-1, keepdims=True)
         if not attrs.is_centred:
             variance = variance + np.square(mean)
-        result = np.matmul(widened(a), widened(b)) / np.sqrt(variance + np.float32(attrs.epsilon))
+        product = np.matmul(widened(a), widened(b))
+        if attrs.is_centred:
+            product = np.where(variance == 0, 0, product)
+        result = product / np.sqrt(variance + np.float32(attrs.epsilon))
         return (stored(result if bias is None else result + bias, a),)
 
 

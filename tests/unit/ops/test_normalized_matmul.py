@@ -40,6 +40,27 @@ def test_a_product_of_normalised_rows(is_centred: bool) -> None:
     assert np.abs(found - expected).max() <= 64 * np.finfo(np.float32).eps * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("epsilon", [1e-12, 0.0])
+def test_centred_columns_make_nothing_of_a_row_of_one_number(epsilon: float) -> None:
+    """Only roundings, which a small epsilon would raise; without one it is 0/0, as that of a norm."""
+    emit = GraphBuilder()
+    rows = input_of(emit, "x", 3, 64)
+    moments = emit.node(MOMENTS, (rows,), RowMomentsAttrs(columns=32))
+    weight, bias = np.full((64, 2), 1e-3, np.float32), np.array([1.5, -2], np.float32)
+    attrs = NormalizedMatMulAttrs(epsilon=epsilon, is_centred=1)
+    result = emit.node(NORMALIZED, (rows, emit.constant(weight), moments, emit.constant(bias)), attrs)
+    x = np.stack([np.full(64, 1000), np.full(64, 0), np.full(64, np.inf)]).astype(np.float32)
+    found = evaluate(emit.graph([("y", result)]), {"x": x})["y"]
+    expected = np.stack([bias if epsilon else np.full(2, np.nan)] * 2 + [np.full(2, np.nan)])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_no_rows_have_no_moments() -> None:
+    emit = GraphBuilder()
+    moments = emit.node(MOMENTS, (input_of(emit, "x", 0, 64),), RowMomentsAttrs(columns=32))
+    assert evaluate(emit.graph([("y", moments)]), {"x": np.zeros((0, 64), np.float32)})["y"].shape == (0, 2, 2)
+
+
 def test_parts_are_whole() -> None:
     emit = GraphBuilder()
     with pytest.raises(ModelError, match=r"moments of parts of 32 columns of \[4, 40\]; whole parts are necessary"):
