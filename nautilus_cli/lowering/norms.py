@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nautilus_cli.ir.graph import FusedGraph, Graph, Group
+from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.lowering.group_times import group_us
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes.clusters import Dataflow
@@ -20,23 +20,26 @@ from nautilus_cli.passes.row_norms import RowNorm, row_norms
 def choose_norms(graph: Graph) -> Graph:
     """Return GRAPH with those norms folded into products that are faster so, by the estimates for one target.
 
-    Norms that are alike are judged once: those of the layers of a network. Graphs that nodes hold keep theirs.
+    Norms of the same rows are judged together: one kernel may compute them all, and they need one set of moments. Those that are alike are
+    judged once, as are those of the layers of a network. Graphs that nodes hold keep theirs.
     """
     norms = tuple(row_norms(Dataflow(graph)))
     if not norms:
         return graph
     apart = fuse(graph)
     owners = {value: group for group in apart.groups for node in group.nodes for value in node.results()}
-    pays: dict[object, bool] = {}
-    chosen = []
+    of_rows: dict[Value, list[RowNorm]] = {}
     for norm in norms:
-        key = _likeness(norm, [owners[value] for value in (norm.x, norm.result) if value in owners])
+        of_rows.setdefault(norm.x, []).append(norm)
+    pays: dict[object, bool] = {}
+    for together in of_rows.values():
+        key = tuple(_likeness(norm, [owners[value] for value in (norm.x, norm.result) if value in owners]) for norm in together)
         if key not in pays:
-            folded = fuse(fold_norms(graph, (norm,), outlined))
+            folded = fuse(fold_norms(graph, together, outlined))
             pays[key] = _difference_us(apart, folded) < 0
-        if pays[key]:
-            chosen.append(norm)
-    return fold_norms(graph, chosen)
+        if not pays[key]:
+            norms = tuple(norm for norm in norms if norm.x is not together[0].x)
+    return fold_norms(graph, norms)
 
 
 def _likeness(norm: RowNorm, groups: Iterable[Group]) -> object:

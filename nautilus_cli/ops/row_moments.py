@@ -42,7 +42,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 
 def _evaluate(attrs: RowMomentsAttrs, arrays: tuple[np.ndarray | None, ...], _outputs: int) -> tuple[np.ndarray, ...]:
     (x,) = required(arrays)
-    parts = widened(x).reshape(*x.shape[:-1], -1, attrs.columns)
+    parts = widened(x).reshape(*x.shape[:-1], x.shape[-1] // attrs.columns, attrs.columns)
     with np.errstate(all="ignore"):
         mean = parts.mean(-1, keepdims=True)
         squares = np.square(parts - mean).sum(-1)

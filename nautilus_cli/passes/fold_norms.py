@@ -15,9 +15,8 @@ away. What comes in its place:
 - The sum has an error of at most g·Σₖ |x[k]·B[k, n]|, with g the relative error of adding up, about 2⁻²¹ for a thousand terms on tensor
   cores. Where |M| is large against the deviation, so is the error against the result. But each x[k] was rounded when it was stored, by
   u·|x[k]|, with the very same weights: the result is the exact one of an x that is changed by g/u of what storing it has changed, 1/1000
-  in f16 and 1/8000 in bf16. However far a mean is from zero, the fold loses next to nothing of what 16 bits have kept. What shows it is
-  a row of one number z alone, whose deviation is none: a norm's kernel gives beta for it, the fold up to g·|z|·Σₖ |B[k, n]| / √epsilon
-  beside that.
+  in f16 and 1/8000 in bf16. However far a mean is from zero, the fold loses next to nothing of what 16 bits have kept. A row of
+  one number z alone, whose deviation is none, would show it, up to g·|z|·Σₖ |B[k, n]| / √epsilon beside beta: its sum is taken as zero.
 
 So it is on for f16 and bf16, with any data. It is not for f32, where g is larger than u: a mean of 100 deviations would cost two digits
 that the norm's own kernel keeps. An RMSNormalization has no M to take off.
@@ -157,21 +156,23 @@ def fold_norms(graph: Graph, norms: Iterable[RowNorm], using: Fold = fold) -> Gr
 
     Args:
         graph: the graph.
-        norms: some of its norms.
+        norms: some of its norms, in order.
         using: `fold`, or `outlined` where only times are wanted.
     """
     flow = Dataflow(graph)
     replaced: dict[Node, tuple[Node, ...]] = {}
+    moments: dict[Value, Value] = {}  # of rows that several norms may have in common
     for norm in norms:
         found = [using(norm, _matrix(flow, node)) for node in norm.products]
         if any(one is None for one in found):
             continue
         emit = GraphBuilder(fold_bytes=0)
-        moments = emit.node(ROW_MOMENTS.name, (norm.x,), RowMomentsAttrs(PART_COLUMNS))
+        if norm.x not in moments:
+            moments[norm.x] = emit.node(ROW_MOMENTS.name, (norm.x,), RowMomentsAttrs(PART_COLUMNS))
         before = tuple(emit.nodes)
         for node, one in zip(norm.products, found, strict=True):
             assert one is not None
-            nodes, gone = _product(flow, node, norm, moments, one)
+            nodes, gone = _product(flow, node, norm, moments[norm.x], one)
             replaced |= dict.fromkeys(gone, ())
             replaced[node] = (*before, *nodes)
             before = ()
@@ -194,7 +195,7 @@ def _product(flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: 
     weight = emit.node("Transpose", (emit.constant(folded.weight),), perm=(1, 0))
     vectors = () if bias is None else (emit.constant(bias),)
     shape = (*next(node.operands()).type.static[:-1], *moments.type.static[-2:])
-    statistics = moments if same(moments.type.static, shape) else emit.node("Reshape", (moments, emit.sizes(shape)))
+    statistics = moments if same(moments.type.static, shape) else emit.node("Reshape", (moments, emit.sizes(shape)), allowzero=1)
     attrs = NormalizedMatMulAttrs(norm.epsilon, int(norm.is_centred))
     found = emit.node(NORMALIZED_MATMUL.name, (left, weight, statistics, *vectors), attrs)
     return retarget(emit.nodes, {found: result}), gone
@@ -203,7 +204,7 @@ def _product(flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: 
 def _rows_of(emit: GraphBuilder, node: Node, norm: RowNorm) -> Value:
     """Return the rows as a product has them, which may be shaped otherwise than the norm's."""
     shape = next(node.operands()).type.static
-    return norm.x if same(norm.x.type.static, shape) else emit.node("Reshape", (norm.x, emit.sizes(shape)))
+    return norm.x if same(norm.x.type.static, shape) else emit.node("Reshape", (norm.x, emit.sizes(shape)), allowzero=1)
 
 
 def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
@@ -218,7 +219,7 @@ def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
     (other,) = (value for value in reader.operands() if value is not result) if len(set(reader.inputs)) == 2 else (None,)
     constant = None if other is None else flow.source(other)[0].constant
     columns = result.type.static[-1]
-    if other is None or constant is None or not flow.is_whole(other) or constant.size != columns or other.type.static[-1] != columns:
+    if other is None or constant is None or not flow.is_whole(other) or constant.size != columns or other.type.static[-1:] != (columns,):
         return None
     return reader, constant.astype(np.float32).reshape(-1)
 

@@ -79,7 +79,7 @@ def _norm(flow: Dataflow, value: Value, products: tuple[Node, ...]) -> RowNorm |
     if len(readers) != len(products) or not all(_takes_rows(flow, node, value) for node in products):
         return None
     columns = value.type.static[-1]
-    if is_symbolic(columns) or columns % PART_COLUMNS:
+    if is_symbolic(columns) or not columns or columns % PART_COLUMNS:
         return None
     affine = _affine(flow, value, columns)
     unit = None if affine is None else _unit(flow, affine.unit, columns)

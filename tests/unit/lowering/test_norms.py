@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import nautilus_cli.driver
+from nautilus_cli.ir.expression import Apply
 from nautilus_cli.ir.graph import FusedGraph, Value
 from nautilus_cli.ir.types import F16, F32, TensorType
 from nautilus_cli.lowering import norms
@@ -74,6 +75,28 @@ def test_tensor_cores_take_and_leave_moments(name: str) -> None:
     assert {r.family for r in (*taking, *leaving)} == {family}
     moments = [b for b in found.buffers if b.bytes == 128 * 8 * 2 * 4]
     assert moments, "they lie in the arena"
+
+
+def test_moments_are_of_rows_as_they_are_stored() -> None:
+    """Where a product alone makes them, too: with a mean far from zero, rounding is much of the deviation."""
+    s = Sketch(F16)
+    h = s.node("MatMul", (s.input("x", TensorType(F16, (128, 512))), s.c(512, 256)))
+    y = s.node("MatMul", (s.node("LayerNormalization", (h, s.c(256))), s.c(256, 512)))
+    found = plan(choose_fusion(pipeline.simplify(s.graph([("y", y)])), fp32_mode="ffma"), target("sm_90a"), analytic)
+    (epilogue,) = (dict(k.request.functors)["Epilogue"] for k in found.kernels if "Statistics" in dict(k.request.functors))
+    (handed,) = epilogue.results
+    assert isinstance(epilogue.steps[handed], Apply) and epilogue.steps[handed].function == "cast_f32_f16"
+    assert [store.step for store in epilogue.stores] == [handed]
+
+
+def test_norms_of_the_same_rows_are_judged_together() -> None:
+    """One row kernel computes them both, which stays where one of them does."""
+    s = Sketch(F16)
+    h = s.node("MatMul", (s.input("x", TensorType(F16, (128, 512))), s.c(512, 256)))
+    norms_of_it = [s.node("LayerNormalization", (h, s.c(256), s.c(256))) for _ in range(2)]
+    outputs = [(f"y{i}", s.node("MatMul", (norm, s.c(256, 512)))) for i, norm in enumerate(norms_of_it)]
+    fused = choose_fusion(pipeline.simplify(s.graph(outputs)), fp32_mode="ffma")
+    assert kinds(fused) == ["gemm", "gemm_normalized", "gemm_normalized"]
 
 
 def test_every_driver_fuses_in_one_way() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.text import print_graph
 from nautilus_cli.ir.types import BF16, F16, F32, DType, TensorType
@@ -94,6 +95,47 @@ def test_rows_that_products_reshape(same_results: Callable) -> None:
     same_results(before, after)
 
 
+@pytest.mark.parametrize("rows", [0, symbol("rows", 0, 9)], ids=["none", "open"])
+def test_rows_that_products_reshape_may_be_none(rows: int, same_results: Callable) -> None:
+    """In what Reshape takes, a 0 stands for a dimension of the operand, where it is not told that it is one."""
+    s = Sketch(F16)
+    y = by_operator(s, s.node("MatMul", (s.x(2, rows, 64), s.c(64, WIDTH))))
+    shape = s.sizes((2 * rows, WIDTH))
+    before = pipeline.simplify(s.graph([("y", s.node("MatMul", (s.node("Reshape", (y, shape), allowzero=1), s.c(WIDTH, 8))))]))
+    after = folded(before)
+    verify_graph(after)
+    assert NORMALIZED in ops(after)
+    if not is_symbolic(rows):
+        same_results(before, after)
+
+
+def test_one_column_and_a_bias_without_dimensions(same_results: Callable) -> None:
+    s = Sketch(F16)
+    y = s.node("Add", (s.node("MatMul", (by_operator(s, layer(s)), s.c(WIDTH, 1))), s.c()))
+    before = pipeline.simplify(s.graph([("y", y)]))
+    after = folded(before)
+    assert NORMALIZED in ops(after)
+    same_results(before, after)
+
+
+def test_norms_of_the_same_rows_need_one_set_of_moments(same_results: Callable) -> None:
+    """As of attention and a feed-forward layer that stand side by side."""
+    s = Sketch(F16)
+    h = layer(s)
+    found = [s.node("MatMul", (norm(s, h), s.c(WIDTH, 8))) for norm in (by_operator, root_mean_square)]
+    before = pipeline.simplify(s.graph([(f"y{number}", value) for number, value in enumerate(found)]))
+    after = folded(before)
+    verify_graph(after)
+    names = list(ops(after))
+    assert (names.count(MOMENTS), names.count(NORMALIZED)) == (1, 2)
+    same_results(before, after)
+    assert [(group.kind, len(group.outputs)) for group in fuse(after).groups] == [
+        ("gemm", 2),
+        ("gemm_normalized", 1),
+        ("gemm_normalized", 1),
+    ]
+
+
 def test_moments_of_what_no_product_stores_are_a_kernel_of_their_own() -> None:
     s = Sketch(F16)
     graph = pipeline.simplify(s.graph([("y", s.node("MatMul", (by_operator(s, s.x(4, WIDTH)), s.c(WIDTH, 8))))]))
@@ -122,6 +164,18 @@ def weight_read_twice(s: Sketch) -> Value:
 def no_whole_parts(s: Sketch) -> Value:
     y = s.node("LayerNormalization", (s.x(4, 40), s.c(40)))
     return s.node("MatMul", (y, s.c(40, 8)))
+
+
+def no_columns(s: Sketch) -> Value:
+    return s.node("MatMul", (s.node("LayerNormalization", (s.x(4, 0), s.c(0))), s.c(0, 8)))
+
+
+def part_of_a_weight(s: Sketch) -> Value:
+    """Which columns, the run says."""
+    first = symbol("first", 0, 8)
+    s.input("first", TensorType(F32, (first,)))
+    part = s.node("Slice", (s.c(WIDTH, 16), s.sizes((first,)), s.sizes((first + 8,)), s.ints(1)))
+    return s.node("MatMul", (by_operator(s, s.x(4, WIDTH)), part))
 
 
 def along_both(s: Sketch) -> Value:
@@ -197,6 +251,8 @@ def test_rows_whose_deviations_lose_their_axis_and_get_it_back(same_results: Cal
         (by_no_constant, F16),
         (weight_read_twice, F16),
         (no_whole_parts, F16),
+        (no_columns, F16),
+        (part_of_a_weight, F16),
         (along_both, F16),
         (factors_of_rows, F16),
         (transposed_rows, F16),
