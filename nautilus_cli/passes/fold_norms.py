@@ -42,6 +42,7 @@ from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.row_moments import OPERATOR as ROW_MOMENTS
 from nautilus_cli.ops.row_moments import RowMomentsAttrs
 from nautilus_cli.passes.clusters import Dataflow
+from nautilus_cli.passes.fusible import leaves
 from nautilus_cli.passes.row_norms import PART_COLUMNS, RowNorm
 
 _BLOCK_COLUMNS = 4096
@@ -211,7 +212,7 @@ def _bias_behind(flow: Dataflow, node: Node) -> tuple[Node, np.ndarray] | None:
     """Return the only reader of a product's result, where that adds one constant a column to it, and the constant."""
     (result,) = node.results()
     readers = flow.readers.get(result, [])
-    if len(readers) != 1 or readers[0].op != "Add" or any(value is result for _, value in flow.graph.outputs):
+    if len(readers) != 1 or readers[0].op != "Add" or leaves(flow, result):
         return None
     (reader,) = readers
     if result not in reader.inputs or not _is_alike(next(reader.results()), result):

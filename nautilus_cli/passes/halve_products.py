@@ -17,6 +17,7 @@ from nautilus_cli.ir.rewrite import prune, retarget, substitute
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.split import SplitAttrs
 from nautilus_cli.passes.clusters import Dataflow
+from nautilus_cli.passes.fusible import leaves
 from nautilus_cli.passes.pair_products import element_by_element, is_by_constant
 
 
@@ -60,7 +61,7 @@ def _halved(flow: Dataflow, product: Node) -> _Halved | None:
     (result,) = product.results()
     bias, kind = None, result.type
     readers = flow.readers.get(result, [])
-    if len(readers) == 1 and readers[0].op == "Add" and result in readers[0].operands():
+    if len(readers) == 1 and readers[0].op == "Add" and result in readers[0].operands() and not leaves(flow, result):
         (bias,) = readers
         (result,) = bias.results()
         if result.type != kind or not any(flow.source(v)[0].constant is not None for v in bias.operands()):

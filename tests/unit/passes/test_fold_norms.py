@@ -118,6 +118,19 @@ def test_one_column_and_a_bias_without_dimensions(same_results: Callable) -> Non
     same_results(before, after)
 
 
+@pytest.mark.parametrize("viewed", [False, True])
+def test_a_product_that_leaves_before_its_bias(viewed: bool, same_results: Callable) -> None:
+    s = Sketch(F16)
+    product = s.node("MatMul", (by_operator(s, layer(s)), s.c(WIDTH, 8)))
+    leaving = s.node("Reshape", (product, s.ints(-1))) if viewed else product
+    before = pipeline.simplify(s.graph([("y", s.node("Add", (product, s.c(8)))), ("product", leaving)]))
+    after = folded(before)
+    verify_graph(after)
+    names = list(ops(after))
+    assert NORMALIZED in names and names.count("Add") == 2
+    same_results(before, after)
+
+
 def test_norms_of_the_same_rows_need_one_set_of_moments(same_results: Callable) -> None:
     """As of attention and a feed-forward layer that stand side by side."""
     s = Sketch(F16)

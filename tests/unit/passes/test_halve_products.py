@@ -65,6 +65,16 @@ def test_others_stay_whole(sketch: Sketch, use: Callable[[Sketch, Value, Value, 
     assert print_graph(halve_products(graph)) == print_graph(graph)
 
 
+@pytest.mark.parametrize("viewed", [False, True])
+def test_a_product_that_leaves_before_its_bias_stays_whole(sketch: Sketch, viewed: bool) -> None:
+    product = sketch.node("MatMul", (sketch.x(4, 8), sketch.c(8, 12)))
+    up, gate = halves(sketch, sketch.node("Add", (product, sketch.c(12))), by_slices=False)
+    leaving = sketch.node("Reshape", (product, sketch.ints(2, 2, 12))) if viewed else product
+    graph = sketch.graph([("y", sketch.node("Mul", (up, gate))), ("product", leaving)])
+    assert print_graph(halve_products(graph)) == print_graph(graph)
+    assert_plan_computes(graph)
+
+
 def test_a_half_that_leaves(sketch: Sketch) -> None:
     """A half that is an output too keeps its name and is stored beside the unit."""
     up, gate = halves(sketch, sketch.node("MatMul", (sketch.x(4, 8), sketch.c(8, 12))), by_slices=False)
