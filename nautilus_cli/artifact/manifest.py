@@ -24,8 +24,8 @@ from nautilus_cli.ir.dims import Count, Element, Symbolic, upper
 from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.occurrences import float_elements, symbols
 from nautilus_cli.ir.types import DType
+from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
-from nautilus_cli.lowering.ranges import dimensions
 
 SCHEMA = 1
 

@@ -12,7 +12,7 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.fusion import choose_fusion
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import refused
 from nautilus_cli.passes import pipeline
 from nautilus_cli.passes.supported import unsupported, without_unsupported

@@ -21,7 +21,7 @@ from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import NotServedError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.graph import Graph
-from nautilus_cli.lowering.fusion import choose_fusion
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.passes import pipeline

@@ -67,7 +67,7 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResu
 def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult:
     from nautilus_cli.driver.open_dimensions import points_of
     from nautilus_cli.frontend.load import load
-    from nautilus_cli.lowering.fusion import choose_fusion
+    from nautilus_cli.lowering.fusion.choice import choose_fusion
     from nautilus_cli.lowering.planner import plan_each
     from nautilus_cli.passes import pipeline
     from nautilus_cli.passes.supported import unsupported

@@ -15,7 +15,7 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.ranges import dimensions
+from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.verify.no_reference import NoReference
 

@@ -17,7 +17,7 @@ from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.ranges import representative
+from nautilus_cli.lowering.choosing.ranges import representative
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.verify import archive
 

@@ -30,9 +30,9 @@ from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.kernels.base import Choose
-from nautilus_cli.lowering.control import launches_of
-from nautilus_cli.lowering.dispatch import first_serving
-from nautilus_cli.lowering.fusion import choose_fusion
+from nautilus_cli.lowering.choosing.dispatch import first_serving
+from nautilus_cli.lowering.control.walk import launches_of
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import SIZES_NOTE, Alternative, Launch
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline

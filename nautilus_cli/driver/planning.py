@@ -24,9 +24,9 @@ from nautilus_cli.driver.plan_sections import (
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.fusion import choose_fusion
+from nautilus_cli.lowering.choosing.ranges import dimensions
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
-from nautilus_cli.lowering.ranges import dimensions
 from nautilus_cli.passes import pipeline
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice

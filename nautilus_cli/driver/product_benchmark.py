@@ -25,8 +25,8 @@ from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels.base import KernelRequest, Ranked
 from nautilus_cli.kernels.registry import family
-from nautilus_cli.lowering.lone_product import LoneProduct, rotated, stride
 from nautilus_cli.lowering.plan import Plan
+from nautilus_cli.lowering.single.lone_product import LoneProduct, rotated, stride
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.runtime.session import Session
 from nautilus_cli.targets.base import Target

@@ -25,11 +25,11 @@ from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
-from nautilus_cli.lowering.alone import alone
-from nautilus_cli.lowering.fusion import choose_fusion
-from nautilus_cli.lowering.ladders import middle
+from nautilus_cli.lowering.choosing.ladders import middle
+from nautilus_cli.lowering.choosing.ranges import dimensions, representative
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
-from nautilus_cli.lowering.ranges import dimensions, representative
+from nautilus_cli.lowering.single.alone import alone
 from nautilus_cli.numerics import compare
 from nautilus_cli.numerics.tolerance import derived
 from nautilus_cli.passes import pipeline

@@ -9,17 +9,18 @@ from functools import partial
 from nautilus_cli.errors import ModelError, NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Group
 from nautilus_cli.kernels.base import Choose
-from nautilus_cli.lowering.choice import chosen
-from nautilus_cli.lowering.control import Walk
-from nautilus_cli.lowering.counts import CountTable
-from nautilus_cli.lowering.groups import LoweredGroup, at_group, lower_group
-from nautilus_cli.lowering.launching import kernels_and_launches
-from nautilus_cli.lowering.placement import Places, buffers_of, host_places
+from nautilus_cli.lowering.building.lowered_group import LoweredGroup, at_group
+from nautilus_cli.lowering.building.rebase import rebased
+from nautilus_cli.lowering.choosing.choice import chosen
+from nautilus_cli.lowering.choosing.launching import kernels_and_launches
+from nautilus_cli.lowering.choosing.ranges import NO_POINTS, RangedChoice
+from nautilus_cli.lowering.control.counts import CountTable
+from nautilus_cli.lowering.control.walk import Walk
+from nautilus_cli.lowering.groups.registry import lower_group
+from nautilus_cli.lowering.memory.placement import Places, buffers_of, host_places
+from nautilus_cli.lowering.memory.ports import ports
+from nautilus_cli.lowering.memory.weight_pool import WeightPool
 from nautilus_cli.lowering.plan import Plan
-from nautilus_cli.lowering.ports import ports
-from nautilus_cli.lowering.ranges import NO_POINTS, RangedChoice
-from nautilus_cli.lowering.rebase import rebased
-from nautilus_cli.lowering.weight_pool import WeightPool
 from nautilus_cli.targets.base import Target
 
 

@@ -13,7 +13,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.ir.types import dtype_of
-from nautilus_cli.lowering import norms
+from nautilus_cli.lowering.fusion import norms
 from nautilus_cli.numerics import compare, derived
 from tests.e2e.networks import model, port, saved
 

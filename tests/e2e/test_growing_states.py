@@ -10,7 +10,7 @@ import pytest
 import nautilus_cli
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
-from nautilus_cli.lowering import placement
+from nautilus_cli.lowering.memory import placement
 from tests.e2e.test_run_time_control_flow import Compiled, Feeds, drawn
 
 APPENDED = """g (float[2,4] x, int64 k) => (float[n,4] y, float[4] total) {

@@ -11,7 +11,7 @@ import pytest
 import nautilus_cli
 from models import catalogue, small, weightless
 from nautilus_cli import driver
-from nautilus_cli.lowering.fusion import choose_fusion
+from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline

@@ -20,7 +20,7 @@ from nautilus_cli.driver import compilation, per_node
 from nautilus_cli.driver.verification import VerifyResult
 from nautilus_cli.frontend.load import load
 from nautilus_cli.kernels.base import KernelRequest
-from nautilus_cli.lowering import placement
+from nautilus_cli.lowering.memory import placement
 from nautilus_cli.verify.simulation import simulate
 from tests.e2e.commands import Caller
 from tests.e2e.networks import model, port, saved

@@ -15,7 +15,7 @@ from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.wgmma_product import Schedule
 from nautilus_cli.kernels.wgmma_product.resources import spare_registers
-from nautilus_cli.lowering.lowered import main_storage
+from nautilus_cli.lowering.building.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel

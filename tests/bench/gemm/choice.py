@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
-from nautilus_cli.lowering.lone_product import LoneProduct
+from nautilus_cli.lowering.single.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.jobs import Product
 

@@ -22,10 +22,10 @@ from nautilus_cli.ir.types import F16, F32
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import family
-from nautilus_cli.lowering.choice import chosen, serves
-from nautilus_cli.lowering.gemm import alternative_products
-from nautilus_cli.lowering.lowered import Lowered
-from nautilus_cli.lowering.slots import Slots
+from nautilus_cli.lowering.building.lowered import Lowered
+from nautilus_cli.lowering.building.slots import Slots
+from nautilus_cli.lowering.choosing.choice import chosen, serves
+from nautilus_cli.lowering.groups.gemm import alternative_products
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.parts import Part, Shape, command, compiled, ranked
 from tests.emulated.building import Steps

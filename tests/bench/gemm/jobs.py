@@ -19,7 +19,7 @@ from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, gemm, gemm_mma, gemm_skinny, gemm_wgmma
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap, scalar_values
 from nautilus_cli.kernels.registry import family, tensor_maps
-from nautilus_cli.lowering.ranges import MULTIPLE
+from nautilus_cli.lowering.choosing.ranges import MULTIPLE
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import Resources, compile_kernel

@@ -16,7 +16,7 @@ from typing import Any
 from nautilus_cli.codegen import render
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
 from nautilus_cli.kernels.registry import family, tensor_maps
-from nautilus_cli.lowering.alone import Slot, slots
+from nautilus_cli.lowering.single.alone import Slot, slots
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel

@@ -10,10 +10,10 @@ from typing import Any
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES
 from nautilus_cli.kernels.base import Persistent
 from nautilus_cli.kernels.registry import family
-from nautilus_cli.lowering.dispatch import first_serving
-from nautilus_cli.lowering.intervals import Intervals
-from nautilus_cli.lowering.lone_product import LoneProduct
-from nautilus_cli.lowering.serving import Serving
+from nautilus_cli.lowering.choosing.dispatch import first_serving
+from nautilus_cli.lowering.choosing.intervals import Intervals
+from nautilus_cli.lowering.choosing.serving import Serving
+from nautilus_cli.lowering.single.lone_product import LoneProduct
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.choice import CHOSEN, untuned
 from tests.bench.gemm.jobs import Product, extents, request

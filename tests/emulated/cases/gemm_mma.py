@@ -12,7 +12,7 @@ from nautilus_cli.ir.index_map import identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
 from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.mma_product import with_vectors
-from nautilus_cli.lowering.lowered import main_storage
+from nautilus_cli.lowering.building.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues

@@ -15,7 +15,7 @@ from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
 from nautilus_cli.kernels import boxes
 from nautilus_cli.kernels.gemm_wgmma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.wgmma_product import completed
-from nautilus_cli.lowering.lowered import main_storage
+from nautilus_cli.lowering.building.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
 from tests.emulated.cases import products, prologues

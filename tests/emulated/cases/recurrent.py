@@ -14,9 +14,9 @@ from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.types import F16, F32, F64, I32, DType, TensorType
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.recurrent import FAMILY, Schedule
-from nautilus_cli.lowering import recurrent as lowering
-from nautilus_cli.lowering.lowered import Lowering
-from nautilus_cli.lowering.slots import PackedWeight, Status
+from nautilus_cli.lowering.building.lowered import Lowering
+from nautilus_cli.lowering.building.slots import PackedWeight, Status
+from nautilus_cli.lowering.groups import recurrent as lowering
 from nautilus_cli.numerics import EXACT, Tolerance, derived
 from nautilus_cli.numerics.tolerance import magnitude
 from nautilus_cli.ops.recurrence import FUNCTIONS, GATES, OPERATOR, RecurrenceAttrs

@@ -18,7 +18,7 @@ from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.kernels.base import Choose, Family
-from nautilus_cli.lowering import lowered
+from nautilus_cli.lowering.building import lowered
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.numerics import compare

@@ -12,7 +12,7 @@ from nautilus_cli.driver.cublas import cublas
 from nautilus_cli.driver.product_benchmark import PRODUCT_TYPES, ProductBenchOptions, bench_product
 from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.types import F16
-from nautilus_cli.lowering.lone_product import LoneProduct, rotated, stride
+from nautilus_cli.lowering.single.lone_product import LoneProduct, rotated, stride
 from nautilus_cli.targets.registry import target
 
 ERRORS = {"fp16": 5e-4, "bf16": 4e-3, "fp32": 1e-6, "tf32": 1e-3, "3xtf32": 2e-6}

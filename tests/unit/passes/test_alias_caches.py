@@ -10,7 +10,7 @@ from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.text import print_graph
-from nautilus_cli.lowering.ports import ports
+from nautilus_cli.lowering.memory.ports import ports
 from nautilus_cli.ops.evaluate import evaluate
 from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes import pipeline

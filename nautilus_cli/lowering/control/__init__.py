@@ -1,0 +1,1 @@
+"""What only a run knows: which launches there are, how often they run, and numbers that kernels give."""

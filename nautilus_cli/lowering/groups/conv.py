@@ -1,0 +1,131 @@
+"""Convolution: implicit matrix products over channels-last images; depthwise, 1×1 and patches go to the kernels made for them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, permuted, regroup
+from nautilus_cli.ir.stages import row_major
+from nautilus_cli.kernels import conv as conv_kernel
+from nautilus_cli.kernels import gemm as gemm_kernel
+from nautilus_cli.lowering.building.expressions import ExpressionBuilder
+from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.slots import Slots
+from nautilus_cli.lowering.building.windows import Image, image, three, window_fields
+from nautilus_cli.lowering.groups.gemm import (
+    accumulator,
+    alternative_products,
+    epilogue_expression,
+    is_straight,
+    operand,
+    packed_expression,
+    work,
+)
+from nautilus_cli.ops.conv import ConvAttrs
+
+
+def lower(lowering: Lowering) -> Lowered:
+    """Choose the kernel by the window: where no element is in two of them, and none outside, they are the rows of a matrix."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    attrs = anchor.attrs
+    assert isinstance(attrs, ConvAttrs)
+    assert attrs.kernel_shape and attrs.pads and attrs.strides and attrs.dilations
+    is_apart = all((k <= s and d == 1) or k == 1 for k, s, d in zip(attrs.kernel_shape, attrs.strides, attrs.dilations, strict=True))
+    if is_apart and not any(attrs.pads) and attrs.group == 1:
+        return _as_product(lowering, attrs)
+    return _as_conv(lowering, attrs)
+
+
+def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
+    x, weights, result = _tensors(lowering)
+    source, target = image(x), image(result)
+    depthwise = source.channels == attrs.group
+    slots = Slots()
+    builder = ExpressionBuilder(lowering.group, slots)
+    x_expression = builder.expression((builder.value(x, source.walk),))
+    weight_expression = _weights(lowering, slots, weights)
+    epilogue = epilogue_expression(lowering, slots, result, target.walk)
+    problem = conv_kernel.Problem(
+        **window_fields(source, target, attrs),
+        groups=attrs.group,
+        in_channels=source.channels // attrs.group,
+        out_channels=target.channels // attrs.group,
+        accumulate=accumulator(result.type.dtype),
+        x_storage=main_storage(x_expression, x.type.dtype),
+        weight_storage=main_storage(weight_expression, weights.type.dtype),
+    )
+    return Lowered(
+        family="depthwise" if depthwise else "conv",
+        problem=problem,
+        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue)),
+        slots=slots,
+    )
+
+
+def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
+    """Rows are windows, k runs over the elements of one: over channels first or last, as the image lies in memory."""
+    x, weights, result = _tensors(lowering)
+    source, target = image(x), image(result)
+    slots = Slots()
+    lies_channels_last = x.order is not None and x.order[-1] == 1  # what is taken where vectors are as long either way
+    maps = [_windows(source, target, attrs, channels_last=last) for last in (lies_channels_last, not lies_channels_last)]
+    is_as_it_lies, a_expression = operand(lowering, slots, x, *maps)
+    is_channels_last = is_as_it_lies == lies_channels_last
+    b_expression = _weights(lowering, slots, weights, as_product=True, channels_last=is_channels_last)
+    epilogue = epilogue_expression(lowering, slots, result, regroup(target.walk, [[], [0, 1, 2], [3]]))
+    problem = gemm_kernel.Problem(
+        batch=1,
+        m=target.pixels,
+        n=target.channels,
+        k=source.channels * prod(attrs.kernel_shape or ()),
+        a_k_last=True,
+        b_k_last=True,
+        accumulate=accumulator(result.type.dtype),
+        a_storage=main_storage(a_expression, x.type.dtype),
+        b_storage=main_storage(b_expression, weights.type.dtype),
+        is_straight=all(is_straight(one, accumulator(result.type.dtype)) for one in (a_expression, b_expression)),
+        a_work=work(a_expression),
+    )
+    functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
+    is_constant = constant_behind(weights, lowering.transparent()) is not None
+    alternatives = alternative_products(problem, dict(functors), (x.type.dtype, weights.type.dtype), is_constant, lowering.fp32_mode)
+    return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+
+
+def _windows(source: Image, target: Image, attrs: ConvAttrs, *, channels_last: bool) -> IndexMap:
+    """Return the map from (batch, window, k) to the image's linear index in ONNX order."""
+    images, channels, *steps = row_major(source.shape)
+    kernel, strides = three(attrs.kernel_shape or (), 1), three(attrs.strides or (), 1)
+    extents = [source.batch, *target.shape[2:], *kernel, source.channels]
+    walked = from_strides(extents, [images, *(n * step for n, step in zip(strides, steps, strict=True)), *steps, channels])
+    return regroup(walked, [[], [0, 1, 2, 3], [4, 5, 6, 7] if channels_last else [7, 4, 5, 6]])
+
+
+def _tensors(lowering: Lowering) -> tuple[Value, Value, Value]:
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    x, weights = anchor.inputs[0], anchor.inputs[1]
+    assert x is not None and weights is not None
+    return x, weights, next(anchor.results())
+
+
+def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bool = False, channels_last: bool = True) -> Expression:
+    """Return the expression of the weights at (out channel, k), or at (batch, out channel, k) for a product.
+
+    k runs over the kernel's planes, rows and columns and over channels, the latter fastest, or slowest.
+    """
+    rank = len(weights.type.shape)
+    k = list(range(1, rank))
+    order = (0, *range(2, rank), 1) if channels_last else tuple(range(rank))
+    to_linear = regroup(permuted(weights.type.static, order), [[], [0], k] if as_product else [[0], k])
+    behind = constant_behind(weights, lowering.transparent())
+    if behind is not None:
+        source, to_source = behind
+        packed, packed_map = pack_rows(source, compose(to_linear, to_source), "conv_krsc" if channels_last else "conv_kcrs")
+        return packed_expression(packed, packed_map, weights, slots)
+    builder = ExpressionBuilder(lowering.group, slots)
+    return builder.expression((builder.value(weights, to_linear),))

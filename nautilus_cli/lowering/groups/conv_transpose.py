@@ -1,0 +1,84 @@
+"""Transposed convolution: implicit matrix products over channels-last images, one for each phase of the output."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from nautilus_cli.ir.expression import Expression
+from nautilus_cli.ir.graph import Value
+from nautilus_cli.ir.index_map import IndexMap, compose, padded, permuted, regroup
+from nautilus_cli.kernels.conv_transpose import Problem
+from nautilus_cli.lowering.building.expressions import ExpressionBuilder
+from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.slots import Slots
+from nautilus_cli.lowering.building.windows import image, window_fields
+from nautilus_cli.lowering.groups.gemm import accumulator, epilogue_expression, packed_expression
+from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
+
+
+def lower(lowering: Lowering) -> Lowered:
+    """The operator in its normal form: explicit numbers for two or three spatial dimensions."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    attrs = anchor.attrs
+    assert isinstance(attrs, ConvTransposeAttrs)
+    x, weights = anchor.inputs[0], anchor.inputs[1]
+    assert x is not None and weights is not None
+    (result,) = anchor.results()
+    source, target = image(x), image(result)
+    slots = Slots()
+    builder = ExpressionBuilder(lowering.group, slots)
+    x_expression = builder.expression((builder.value(x, source.walk),))
+    weight_expression = _weights(lowering, slots, weights, attrs)
+    epilogue = epilogue_expression(lowering, slots, result, target.walk)
+    problem = Problem(
+        **window_fields(source, target, attrs),
+        groups=attrs.group,
+        in_channels=source.channels // attrs.group,
+        out_channels=target.channels // attrs.group,
+        accumulate=accumulator(result.type.dtype),
+        x_storage=main_storage(x_expression, x.type.dtype),
+        weight_storage=main_storage(weight_expression, weights.type.dtype),
+    )
+    return Lowered(
+        family="conv_transpose",
+        problem=problem,
+        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue)),
+        slots=slots,
+    )
+
+
+def class_walk(shape: tuple[int, ...], groups: int, strides: tuple[int, ...], dilations: tuple[int, ...]) -> IndexMap:
+    """Return the map from (output channel over all groups, first tap, k) to the linear index of weights.
+
+    Along each dimension the taps are padded to whole steps; tap number · step + first is what the kernel asks for.
+
+    Args:
+        shape: of the weights: [channels, out channels of a group, taps ...].
+        groups: that share no channels.
+        strides: of each dimension.
+        dilations: of each dimension.
+    """
+    channels, outputs, *kernel = shape
+    steps = [s // gcd(s, d) for s, d in zip(strides, dilations, strict=True)]
+    counts = [-(-k // step) for k, step in zip(kernel, steps, strict=True)]
+    rank = len(kernel)
+    whole = (channels, outputs, *(n * step for n, step in zip(counts, steps, strict=True)))
+    split = (groups, channels // groups, outputs, *(d for pair in zip(counts, steps, strict=True) for d in pair))
+    numbers, firsts = [3 + 2 * i for i in range(rank)], [4 + 2 * i for i in range(rank)]
+    walk = permuted(split, (0, 2, *firsts, *numbers, 1))
+    walk = regroup(walk, [[0, 1], list(range(2, 2 + rank)), list(range(2 + rank, 3 + 2 * rank))])
+    return walk if whole == shape else compose(walk, padded(shape, (0,) * len(shape), whole))
+
+
+def _weights(lowering: Lowering, slots: Slots, weights: Value, attrs: ConvTransposeAttrs) -> Expression:
+    assert attrs.strides and attrs.dilations
+    walk = class_walk(weights.type.static, attrs.group, attrs.strides, attrs.dilations)
+    behind = constant_behind(weights, lowering.transparent())
+    if behind is not None:
+        source, to_source = behind
+        packed, packed_map = pack_rows(source, compose(walk, to_source), "conv_transpose_classes")
+        return packed_expression(packed, packed_map, weights, slots)
+    builder = ExpressionBuilder(lowering.group, slots)
+    return builder.expression((builder.value(weights, walk),))

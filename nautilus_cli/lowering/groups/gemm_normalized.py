@@ -1,0 +1,82 @@
+"""Products by a constant of rows that the epilogue normalises, by moments that lie beside them (`ops/normalized_matmul.py`)."""
+
+from __future__ import annotations
+
+from math import prod
+
+from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.index_map import compose, from_strides, identity, regroup
+from nautilus_cli.ir.types import BOOL, F32
+from nautilus_cli.kernels.gemm import Problem
+from nautilus_cli.lowering.building.expressions import ExpressionBuilder
+from nautilus_cli.lowering.building.lowered import Lowered, Lowering
+from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.slots import Slots
+from nautilus_cli.lowering.groups.gemm import epilogue_expression, operand, packed_expression, with_moments
+from nautilus_cli.lowering.groups.row_moments import leave_moments, moments_left, take_moments
+from nautilus_cli.ops.movement import look_through
+from nautilus_cli.ops.normalized_matmul import NormalizedMatMulAttrs
+
+
+def lower(lowering: Lowering) -> Lowered:
+    """All dimensions of A but its last one are rows."""
+    anchor = lowering.group.anchor
+    assert anchor is not None
+    a, b, moments, bias = (*anchor.inputs, None)[:4]
+    attrs = anchor.attrs
+    assert isinstance(attrs, NormalizedMatMulAttrs)
+    assert a is not None and b is not None and moments is not None
+    (result,) = anchor.results()
+    *rows, n = result.type.static
+    k = a.type.static[-1]
+    parts = moments.type.static[-2]
+    m, m_dims = prod(rows), list(range(len(rows)))
+
+    slots = Slots()
+    at_a = identity((*rows, k))
+    a_last, a_expression = operand(lowering, slots, a, regroup(at_a, [[], m_dims, [len(rows)]]), regroup(at_a, [[], [len(rows)], m_dims]))
+    behind = constant_behind(b, lowering.transparent())
+    assert behind is not None
+    weight, b_map = pack_rows(behind[0], compose(regroup(identity((k, n)), [[], [1], [0]]), behind[1]), "gemm_nk")
+    walk = regroup(identity(result.type.static), [[], m_dims, [len(rows)]])
+
+    def normalised(builder: ExpressionBuilder) -> int:
+        """Return the step of the result, of the sum, the mean and the variance."""
+        total, mean, variance = (builder.parameter(number, F32) for number in range(3))
+        if not attrs.is_centred:
+            variance = builder.apply("add", (variance, builder.apply("mul", (mean, mean), F32)), F32)
+        epsilon = builder.constant(attrs.epsilon, F32)
+        deviation = builder.apply("sqrt", (builder.apply("add", (variance, epsilon), F32),), F32)
+        scale = builder.apply("reciprocal", (deviation,), F32)
+        if attrs.is_centred:  # the sum of a row of one number is of roundings alone; without an epsilon it is 0/0
+            zero = builder.constant(0.0, F32)
+            nothing = builder.apply("mul", (scale, zero), F32)
+            scale = builder.apply("where", (builder.apply("equal", (variance, zero), BOOL), nothing, scale), F32)
+        scaled = builder.apply("mul", (total, scale), F32)
+        if bias is None:
+            return scaled
+        return builder.apply("add", (scaled, builder.value(bias, from_strides((1, m, n), (0, 0, 1)))), F32)
+
+    functors = [("A", a_expression), ("B", packed_expression(weight, b_map, b, slots))]
+    functors.append(("Epilogue", epilogue_expression(lowering, slots, result, walk, given=normalised)))
+    held, to_held = look_through(moments, lowering.transparent())
+    if not to_held.is_identity:
+        raise InternalError("moments lie otherwise than the rows", where=result.tensor)
+    functors.append(("Moments", take_moments(held, slots, (m, parts))))
+    fields = {"moment_parts": parts, "moment_columns": k // parts}
+    left = moments_left(lowering.group)
+    if left is not None:
+        functors.append(("Statistics", leave_moments(left, slots, walk)))
+        fields["part_columns"] = left.columns
+    problem = Problem(
+        batch=1,
+        m=m,
+        n=n,
+        k=k,
+        a_k_last=a_last,
+        b_k_last=True,
+        accumulate=F32,
+        a_storage=a.type.dtype,
+        b_storage=b.type.dtype,
+    )
+    return with_moments(problem, tuple(functors), slots, (a.type.dtype, b.type.dtype), True, **fields)

@@ -1,0 +1,1 @@
+"""Where everything that kernels read and write lies."""

@@ -1,0 +1,1 @@
+"""Plans of a single kernel: what tuning and benchmarks measure."""
