@@ -20,7 +20,7 @@ from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 from tests.emulated.building import Steps
-from tests.emulated.cases import gemm_skinny, prologues
+from tests.emulated.cases import gemm_mma, gemm_skinny, prologues
 from tests.emulated.cases.families import representative
 from tests.emulated.cases.products import Operation, read
 from tests.emulated.cases.programs import layer_norm
@@ -52,6 +52,21 @@ def test_open_sizes_and_computed_operands_compile(case: Case, tmp_path_factory: 
     kernel = render(case.request)
     cubin = compile_kernel(kernel.text, kernel.symbol, target("sm_90a"), Cache(tmp_path_factory.mktemp("cubins")))
     assert cubin.resources[kernel.symbol].stack_bytes == 0
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "case",
+    [case for case in gemm_mma.cases() if case.sizes and case.name.startswith("masked-heads") and "x93x93x" in case.name],
+    ids=lambda case: case.name,
+)
+def test_results_that_are_stored_one_by_one_stay_in_registers(
+    case: Case, architecture: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kernel = render(case.request)
+    cubin = compile_kernel(kernel.text, kernel.symbol, target(architecture), Cache(tmp_path_factory.mktemp("cubins")))
+    used = cubin.resources[kernel.symbol]
+    assert used.spill_load_bytes == used.spill_store_bytes == used.stack_bytes == 0
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from nautilus_cli.targets.base import Target
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).
 _START_CYCLES = 2380
 _FINISH_CYCLES = 11
-_LONE_RESULT_CYCLES = 180
-"""Of a thread whose results are stored one by one, each with an address of its own. Inferred, not fitted: a layer of BERT-base took 6 to
-11 µs more at 6×74, 6×92, 7×66 and 7×93 tokens (H200, whole model) since its scores had 64 such results a thread, not 32; the rest of this
-model says 0.7."""
+_READ_CYCLES = 400
+"""Of a thread that waits for what its epilogue reads beside results that it stores one by one; `product.estimate` has as much."""
+_READS_AT_ONCE = 8
+"""Of such results, in a row of theirs: kAtOnce of kernels/mma_product.cuh. Counted in kernels of attention's scores at 7×93 tokens, known
+and open (sm_90a, NVRTC 13.0): eight reads, a wait and eight stores in turn, of 7.2 to 8.8 instructions a result with warps of 32×32 and
+more, which is the 8 of a vector of any length. No time of these kernels was measured."""
 _LEAVING_CYCLES = 600  # of moments that are left of rows; these two are not fitted: an sm_90a takes wgmma
 _TAKING_CYCLES = 1000
 _BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
@@ -74,7 +76,7 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     alone += _COPY_CYCLES * sum(items(outer, s, vector) for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b)))
     latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
-    finish += s.warp_m * s.warp_n / WARP_THREADS * _LONE_RESULT_CYCLES if s.vector_c == 1 else 0
+    finish += _lone_waits(s) * _READ_CYCLES if s.vector_c == 1 else 0
     finish += (_LEAVING_CYCLES if problem.part_columns else 0) + (_TAKING_CYCLES if problem.moment_parts else 0)
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES / _SHARED_BYTES_PER_CYCLE
@@ -98,6 +100,12 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         cycles += round_cycles(ceil(rest / target.multiprocessors))
     needed = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
     return _START_CYCLES / CYCLES_PER_US + soft_max(cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
+
+
+def _lone_waits(schedule: Schedule) -> float:
+    """Return how often a thread that stores results one by one waits for what it reads beside them: for each of its rows, in turns."""
+    rows, results = schedule.warp_m / 8, schedule.warp_n / 4
+    return rows * max(1.0, results / _READS_AT_ONCE)
 
 
 def emulated_ns(problem: MmaProduct, schedule: Schedule) -> float:

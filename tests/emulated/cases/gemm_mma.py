@@ -15,7 +15,7 @@ from nautilus_cli.kernels.mma_product import with_vectors
 from nautilus_cli.lowering.building.lowered import main_storage
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases import products, prologues
+from tests.emulated.cases import attention_scores, products, prologues
 from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.cases.products import dense, gated, opened, shaped, summarised, worked_on
 from tests.emulated.harness import Case, output
@@ -28,6 +28,7 @@ SCHEDULES = {
     "halved": Schedule(tile_m=32, tile_n=64, tile_k=128, warp_m=32, warp_n=16, slices_k=2, stages=2),
     "single": Schedule(tile_m=16, tile_n=16, tile_k=16, warp_m=16, warp_n=16, stages=4),
     "narrow": Schedule(tile_m=16, tile_n=64, tile_k=128, warp_m=16, warp_n=64, slices_k=4, stages=2),
+    "broad": Schedule(tile_m=32, tile_n=128, tile_k=32, warp_m=16, warp_n=128, stages=2),
     "deep": Schedule(tile_m=16, tile_n=32, tile_k=128, warp_m=16, warp_n=16, stages=5),
 }
 """By name; vectors are as long as each problem allows. Depths are for 16 bits."""
@@ -137,6 +138,31 @@ def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int
     return product_case(
         f"paired-{storage}-{'x'.join(map(str, extents))}-{schedule.slices_k}-{schedule.tile_n}", problem, schedule, *operation
     )
+
+
+def masked(schedule_name: str, extents: tuple[int, int, int, int], mask: str, names: str = "", *, is_merged: bool = False) -> Case:
+    """Return scores of attention of (sequences, m, n, k) extents, to which a mask is added; extents NAMES are arguments."""
+    shape = (extents[0] * attention_scores.HEADS, *extents[1:])
+    problem = Problem(**shaped(shape), multiply=F16)
+    name = f"masked-{mask}{'-merged' if is_merged else ''}-{schedule_name}-{'x'.join(map(str, shape))}"
+    case = product_case(name, problem, SCHEDULES[schedule_name], *attention_scores.masked(extents, mask, is_merged=is_merged))
+    if not names:
+        return case
+
+    def of(opened: Problem) -> products.Functors:
+        return attention_scores.masked_functors((extents[0], opened.m, opened.n, opened.k), mask, is_merged=is_merged, storage=F16)
+
+    return products.with_open_extents(replace(case, name=f"{name}-open-{names}"), names, of)
+
+
+def masked_cases() -> list[Case]:
+    """Return products whose results are stored one by one, beside one another and not: odd rows and columns, masks of all kinds."""
+    found = [masked(schedule, (1, 93, 93, 64), "heads", names) for schedule in ("square", "wide", "broad") for names in ("", "mn")]
+    found += [masked("wide", (2, 35, 67, 40), mask, names) for mask in (*attention_scores.MASKS, "turned") for names in ("", "mn")]
+    found += [masked("wide", (1, m, n, 24), "heads", "mn") for m in (1, 3, 93) for n in (1, 3, 65) if (m, n) != (93, 65)]
+    found += [masked(schedule, (1, 651, 21, 16), "keys", "m") for schedule in ("tall", "narrow")]
+    found += [masked(schedule, (2, 45, 51, 64), "shared", names, is_merged=True) for schedule in ("wide", "sliced") for names in ("", "mn")]
+    return found
 
 
 def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool) -> Case:
@@ -256,4 +282,4 @@ def cases() -> tuple[Case, ...]:
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, square).request.problem
             found.append(plain(f"chosen-{name}-{extents[1]}", extents, FAMILY.choose(problem, target(name))))
-    return (*found, *computed_cases())
+    return (*found, *masked_cases(), *computed_cases())

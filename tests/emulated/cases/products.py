@@ -22,6 +22,9 @@ from tests.emulated.reference import evaluate
 Operation = tuple[tuple[np.ndarray, ...], Expression, Expression, Expression]
 """Buffers, and the functors A, B and Epilogue that read and write them."""
 
+Functors = tuple[Expression, Expression, Expression]
+"""A, B and Epilogue."""
+
 
 def shaped(extents: tuple[int, int, int, int], *, sums: int = 1, a_k_last: bool = True, b_k_last: bool = True) -> dict[str, Any]:
     """Return the fields that problems of all families share, for (batch, m, results, k) extents of which each result has some sums."""
@@ -61,7 +64,7 @@ def dense(
 
 def dense_functors(
     extents: tuple[int, int, int, int], *, storage: DType, result: DType, a_k_last: bool, b_k_last: bool, accumulate: DType
-) -> tuple[Expression, Expression, Expression]:
+) -> Functors:
     """Return the functors of a dense product of (batch, m, n, k) extents."""
     batch, m, n, k = extents
     steps = Steps()
@@ -75,20 +78,29 @@ def dense_functors(
 
 def opened(case: Case, names: str, divisor: int = 1) -> Case:
     """Return the case of a dense product whose extents NAMES, of `m`, `n` and `k`, are arguments: `n` and `k` multiples of DIVISOR."""
-    problem = case.request.problem
     functors = dict(case.request.functors)
+    storage, result = functors["A"].steps[0].storage, functors["Epilogue"].stores[0].storage
+
+    def of(problem: Any) -> Functors:
+        return dense_functors(
+            (problem.batch, problem.m, problem.n, problem.k),
+            storage=storage,
+            result=result,
+            a_k_last=problem.a_k_last,
+            b_k_last=problem.b_k_last,
+            accumulate=problem.accumulate,
+        )
+
+    return with_open_extents(case, names, of, divisor)
+
+
+def with_open_extents(case: Case, names: str, functors: Callable[[Any], Functors], divisor: int = 1) -> Case:
+    """Return the case of a product whose extents NAMES, of `m`, `n` and `k`, are arguments; FUNCTORS are those of the open problem."""
+    problem = case.request.problem
     sizes: dict[str, int] = {name: getattr(problem, name) for name in names}
     divisors = {"m": 1, "n": divisor, "k": divisor}
     problem = replace(problem, **{name: symbol(name, divisors[name], 100 * size, divisors[name]) for name, size in sizes.items()})
-    storage, result = functors["A"].steps[0].storage, functors["Epilogue"].stores[0].storage
-    a, b, epilogue = dense_functors(
-        (problem.batch, problem.m, problem.n, problem.k),
-        storage=storage,
-        result=result,
-        a_k_last=problem.a_k_last,
-        b_k_last=problem.b_k_last,
-        accumulate=problem.accumulate,
-    )
+    a, b, epilogue = functors(problem)
     request = replace(case.request, problem=problem, functors=(("A", a), ("B", b), ("Epilogue", epilogue)))
     scalars = request.scalar_values
     request = replace(request, scalars=len(scalars))

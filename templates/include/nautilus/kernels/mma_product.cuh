@@ -127,7 +127,9 @@ NAUTILUS_DEVICE void exchange_columns(float (&sums)[2 * kPairs][4]) {
 }
 
 // Hands kRows times 16 rows and kPairs times 16 columns of results to the epilogue, from FIRST_ROW and FIRST_COLUMN of the tile on. Reads of
-// a row are issued before its first store.
+// a row are issued before its first store; of single results eight at once, since sixteen of them were neither predicated by the compiler, so
+// that each read was waited for in a branch of its own, nor given addresses from one base: 28 instructions a result in place of 8 (open sizes,
+// a mask that is read, sm_90a).
 template <class Schedule, int kRows, int kPairs, class Sink, class A>
 NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex tile, int first_row, int first_column,
                                  float (&sums)[kRows][2 * kPairs][4]) {
@@ -136,6 +138,7 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
   constexpr int kTogether = greatest(2, kVector);  // columns that a lane holds side by side
   constexpr int kGroup = kTogether / 2;            // of steps along n
   constexpr int kVectors = 4 * kPairs / kVector;
+  constexpr int kAtOnce = kVector == 1 && Sink::kPartColumns == 0 ? least(kVectors, 8) : kVectors, kTurns = kVectors / kAtOnce;
   const int lane = device::lane_index(), in_group = lane % 4;
   const int column = (in_group % kGroup) * 8 + in_group / kGroup * kTogether;
   typename Sink::Row rows[2 * kRows];
@@ -148,20 +151,21 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
   for (int i = 0; i < kRows; ++i) {
     exchange_columns<kTogether, kPairs>(sums[i]);
     NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
+    for (int turn = 0; turn < 2 * kTurns; ++turn) {
+      const int half = turn / kTurns, first = turn % kTurns * kAtOnce;
       const auto row = rows[2 * i + half];
       const auto place = [&](int v) {  // of a vector
         return tile.n * Schedule::kTileN + first_column + v * kVector / kTogether * 8 * kGroup + column + v * kVector % kTogether;
       };
-      typename Epilogue::template Inputs<kVector> inputs[kVectors];
+      typename Epilogue::template Inputs<kVector> inputs[kAtOnce];
       NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = first; v < first + kAtOnce; ++v) {
         if (row.is_inside && sink.has_column(arguments, place(v)))
-          inputs[v] = Epilogue::template load<kVector>(arguments, sink.at(row, place(v)));
+          inputs[v - first] = Epilogue::template load<kVector>(arguments, sink.at(row, place(v)));
       }
       KeptPart<Sink, 1> kept;
       NAUTILUS_UNROLL
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = first; v < first + kAtOnce; ++v) {
         if (row.is_inside && sink.has_column(arguments, place(v))) {
           Vector<float, kVector> values;
           NAUTILUS_UNROLL
@@ -170,7 +174,7 @@ NAUTILUS_DEVICE void finish_warp(const A &arguments, const Sink &sink, TileIndex
             values[e] = sums[i][held / 2][2 * half + held % 2];
           }
           const auto at = sink.at(row, place(v));
-          const auto outputs = moments.template evaluate<Epilogue>(2 * i + half, arguments, at, inputs[v], values);
+          const auto outputs = moments.template evaluate<Epilogue>(2 * i + half, arguments, at, inputs[v - first], values);
           Epilogue::put(arguments, at, outputs);
           kept.keep(0, v * kVector, outputs.result);
         }
