@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from nautilus_cli.artifact import bundle
 from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.errors import NautilusError
+from nautilus_cli.ir.graph import FusedGraph, Graph
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.lowering.building import lowered
 from nautilus_cli.lowering.plan import Plan
@@ -68,12 +69,17 @@ class Compiled:
     kernels: tuple[Rendered, ...]
 
 
-def compiled(drawn: RandomGraph) -> Compiled:
-    """Plan and render a graph: half of all graphs with any schedule, a fifth with 64-bit indices, as the seed has it."""
+def compiled(drawn: RandomGraph, fused: Callable[[Graph], FusedGraph] = pipeline.run) -> Compiled:
+    """Plan and render a graph: half of all graphs with any schedule, a fifth with 64-bit indices, as the seed has it.
+
+    Args:
+        drawn: the graph.
+        fused: simplifies and fuses it.
+    """
     choose: Choose = AnySchedule(drawn.seed) if drawn.seed % 2 else analytic
     limit = -1 if drawn.seed % 5 == 0 else lowered.INDEX_32_LIMIT
     with mock.patch.object(lowered, "INDEX_32_LIMIT", limit):
-        planned = plan(pipeline.run(drawn.graph), target("emulated"), choose)
+        planned = plan(fused(drawn.graph), target("emulated"), choose)
     return Compiled(drawn=drawn, plan=planned, kernels=tuple(render(kernel.request) for kernel in planned.kernels))
 
 
@@ -89,14 +95,22 @@ class Batch:
     Args:
         graphs: to compile.
         folder: for libraries.
+        fused: simplifies and fuses a graph.
         store: cache of the toolchain.
     """
 
-    def __init__(self, graphs: Sequence[RandomGraph], folder: Path, *, store: Cache | None = None) -> None:
+    def __init__(
+        self,
+        graphs: Sequence[RandomGraph],
+        folder: Path,
+        *,
+        fused: Callable[[Graph], FusedGraph] = pipeline.run,
+        store: Cache | None = None,
+    ) -> None:
         self._target = target("emulated")
         self._folder = folder
         self._store = store or Cache.default()
-        self.compiled = [compiled(drawn) for drawn in graphs]
+        self.compiled = [compiled(drawn, fused) for drawn in graphs]
         self.kernels = {kernel.symbol: kernel for one in self.compiled for kernel in one.kernels}
         self._images: tuple[Image, ...] = build(list(self.kernels.values()), self._target, store=self._store).images
 
