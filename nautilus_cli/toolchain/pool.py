@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from nautilus_cli.toolchain import processes
@@ -26,11 +26,12 @@ def run_all(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) ->
     if jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        pending = [pool.submit(work, item) for item in items]
+        pending: list[Future[Result]] = []
         try:
+            pending += (pool.submit(work, item) for item in items)
             return [task.result() for task in pending]
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             if not isinstance(error, Exception):  # Ctrl-C: the threads wait for compilers, which would run on for minutes
-                processes.stop_all()
+                processes.stop_all_of(pending)
             raise

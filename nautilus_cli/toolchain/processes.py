@@ -9,16 +9,48 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+_POLL_S = 0.01
 
 _lock = threading.Lock()
 _running: set[int] = set()
 
 
 def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end and return what it said; an exception that comes between stops it and its children."""
+    """Run a command to its end and return what it said; an exception that comes between stops it and its children.
+
+    Ctrl-C raises in the main thread, wherever that is: inside Popen too, which would leave a process that nobody knows. So the main thread
+    only waits, for a thread that nothing interrupts.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return _call(command, cwd, environment)
+    with ThreadPoolExecutor(1) as thread:
+        task = thread.submit(_call, command, cwd, environment)
+        try:
+            return task.result()
+        except BaseException:
+            stop_all_of([task])
+            raise
+
+
+def stop_all_of(tasks: Sequence[Future[Any]]) -> None:
+    """Stop every command until these tasks have ended; another Ctrl-C meanwhile asks for nothing else.
+
+    Once would not do: a task may be about to start a command.
+    """
+    while not all(task.done() for task in tasks):
+        with suppress(KeyboardInterrupt):
+            stop_all()
+            time.sleep(_POLL_S)
+
+
+def _call(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     with _lock:  # a command that has begun is known before anyone can ask to stop all
         started = subprocess.Popen(
             command,

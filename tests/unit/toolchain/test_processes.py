@@ -1,17 +1,40 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
-from nautilus_cli.toolchain import processes
+import pytest
 
+from nautilus_cli.toolchain import processes
+from tests.support.alive import comes, is_alive, stat
+
+ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = {"PATH": os.environ.get("PATH", "")}
 
+SCRIPT = "sleep 600 & echo $! > child; wait"  # as a compiler driver waits for its compiler
 
-def is_alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+INTERRUPTED = """
+import os, signal, subprocess, sys, time
+from pathlib import Path
+from nautilus_cli.toolchain import pool, processes
+
+class Slow(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+subprocess.Popen = Slow
+try:
+    pool.run_all(lambda script: processes.call(("sh", "-c", script), cwd=Path("."), environment=os.environ), sys.argv[2:], int(sys.argv[1]))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+"""Calls one command after another in as many threads as are told; Ctrl-C comes while each begins."""
 
 
 def test_a_command_says_what_it_said(tmp_path: Path) -> None:
@@ -22,16 +45,26 @@ def test_a_command_says_what_it_said(tmp_path: Path) -> None:
 def test_stopping_reaches_the_children_of_a_command(tmp_path: Path) -> None:
     fifo = tmp_path / "child"
     os.mkfifo(fifo)
-    script = "sleep 600 & echo $! > child; wait"  # as a compiler driver waits for its compiler
     ended: list[int] = []
     thread = threading.Thread(
-        target=lambda: ended.append(processes.call(("sh", "-c", script), cwd=tmp_path, environment=ENVIRONMENT).returncode)
+        target=lambda: ended.append(processes.call(("sh", "-c", SCRIPT), cwd=tmp_path, environment=ENVIRONMENT).returncode)
     )
     thread.start()
     child = int(fifo.read_text())
-    assert is_alive(child)
+    known = stat(child)
+    assert known and is_alive(child)
     processes.stop_all()
     thread.join()
     assert ended == [-9]
-    while is_alive(child):  # the kernel has yet to take it away
-        pass
+    assert comes(lambda: not is_alive(child, known[2]), 300)  # the kernel has yet to take it away; it would sleep for 600 s
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interruption_while_a_command_begins_stops_it(jobs: int, tmp_path: Path) -> None:
+    """Its children with it; and what begins after the others were stopped."""
+    scripts = [f"echo $$ > number{i}; sleep 600" for i in range(3)]
+    environment = {**os.environ, "PYTHONPATH": os.fspath(ROOT)}
+    command = (sys.executable, "-c", INTERRUPTED, str(jobs), *scripts)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+    assert not [path for path in tmp_path.iterdir() if is_alive(int(path.read_text() or 1 << 30))]
