@@ -9,21 +9,14 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, permuted, regroup
 from nautilus_cli.ir.stages import row_major
 from nautilus_cli.kernels import conv as conv_kernel
-from nautilus_cli.kernels import gemm as gemm_kernel
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.operands import Operand, accumulator, packed_expression, widest
 from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.building.windows import Image, image, three, window_fields
-from nautilus_cli.lowering.groups.gemm import (
-    accumulator,
-    alternative_products,
-    epilogue_expression,
-    is_straight,
-    operand,
-    packed_expression,
-    work,
-)
 from nautilus_cli.ops.conv import ConvAttrs
 
 
@@ -73,27 +66,21 @@ def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     slots = Slots()
     lies_channels_last = x.order is not None and x.order[-1] == 1  # what is taken where vectors are as long either way
     maps = [_windows(source, target, attrs, channels_last=last) for last in (lies_channels_last, not lies_channels_last)]
-    is_as_it_lies, a_expression = operand(lowering, slots, x, *maps)
+    is_as_it_lies, elements = widest(lowering, slots, x, *maps)
     is_channels_last = is_as_it_lies == lies_channels_last
-    b_expression = _weights(lowering, slots, weights, as_product=True, channels_last=is_channels_last)
+    taps = _weights(lowering, slots, weights, as_product=True, channels_last=is_channels_last)
     epilogue = epilogue_expression(lowering, slots, result, regroup(target.walk, [[], [0, 1, 2], [3]]))
-    problem = gemm_kernel.Problem(
+    is_constant = constant_behind(weights, lowering.transparent()) is not None
+    product = Product(
         batch=1,
         m=target.pixels,
         n=target.channels,
         k=source.channels * prod(attrs.kernel_shape or ()),
-        a_k_last=True,
-        b_k_last=True,
+        a=Operand(dtype=x.type.dtype, expression=elements),
+        b=Operand(dtype=weights.type.dtype, expression=taps, is_constant=is_constant),
         accumulate=accumulator(result.type.dtype),
-        a_storage=main_storage(a_expression, x.type.dtype),
-        b_storage=main_storage(b_expression, weights.type.dtype),
-        is_straight=all(is_straight(one, accumulator(result.type.dtype)) for one in (a_expression, b_expression)),
-        a_work=work(a_expression),
     )
-    functors = (("A", a_expression), ("B", b_expression), ("Epilogue", epilogue))
-    is_constant = constant_behind(weights, lowering.transparent()) is not None
-    alternatives = alternative_products(problem, dict(functors), (x.type.dtype, weights.type.dtype), is_constant, lowering.fp32_mode)
-    return Lowered(family="gemm", problem=problem, functors=functors, slots=slots, alternatives=alternatives)
+    return product.lowered((("Epilogue", epilogue),), slots, lowering.fp32_mode)
 
 
 def _windows(source: Image, target: Image, attrs: ConvAttrs, *, channels_last: bool) -> IndexMap:

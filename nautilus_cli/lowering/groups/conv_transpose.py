@@ -8,12 +8,13 @@ from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, padded, permuted, regroup
 from nautilus_cli.kernels.conv_transpose import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.operands import accumulator, packed_expression
 from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.building.windows import image, window_fields
-from nautilus_cli.lowering.groups.gemm import accumulator, epilogue_expression, packed_expression
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
 
 

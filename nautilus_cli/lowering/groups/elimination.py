@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nautilus_cli.ir.index_map import identity, regroup
 from nautilus_cli.kernels.elimination import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 
 
 def lower(lowering: Lowering) -> Lowered:

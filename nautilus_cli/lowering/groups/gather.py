@@ -11,10 +11,10 @@ from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, identity, physical, regroup
 from nautilus_cli.ir.stages import Stage, row_major
 from nautilus_cli.kernels.gather import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
 from nautilus_cli.lowering.building.slots import Slots, Status
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

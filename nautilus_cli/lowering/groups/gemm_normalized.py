@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import prod
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.index_map import compose, from_strides, identity, regroup
+from nautilus_cli.ir.index_map import from_strides, identity, regroup
 from nautilus_cli.ir.types import BOOL, F32
-from nautilus_cli.kernels.gemm import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
-from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.moments import statistics, take_moments
+from nautilus_cli.lowering.building.operands import operand
+from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression, operand, packed_expression, with_moments
-from nautilus_cli.lowering.groups.row_moments import leave_moments, moments_left, take_moments
 from nautilus_cli.ops.movement import look_through
 from nautilus_cli.ops.normalized_matmul import NormalizedMatMulAttrs
 
@@ -33,11 +33,9 @@ def lower(lowering: Lowering) -> Lowered:
     m, m_dims = prod(rows), list(range(len(rows)))
 
     slots = Slots()
-    at_a = identity((*rows, k))
-    a_last, a_expression = operand(lowering, slots, a, regroup(at_a, [[], m_dims, [len(rows)]]), regroup(at_a, [[], [len(rows)], m_dims]))
-    behind = constant_behind(b, lowering.transparent())
-    assert behind is not None
-    weight, b_map = pack_rows(behind[0], compose(regroup(identity((k, n)), [[], [1], [0]]), behind[1]), "gemm_nk")
+    at_a, at_b = identity((*rows, k)), identity((k, n))
+    left = operand(lowering, slots, a, regroup(at_a, [[], m_dims, [len(rows)]]), regroup(at_a, [[], [len(rows)], m_dims]))
+    right = operand(lowering, slots, b, regroup(at_b, [[], [1], [0]]), regroup(at_b, [[], [0], [1]]))
     walk = regroup(identity(result.type.static), [[], m_dims, [len(rows)]])
 
     def normalised(builder: ExpressionBuilder) -> int:
@@ -57,26 +55,20 @@ def lower(lowering: Lowering) -> Lowered:
             return scaled
         return builder.apply("add", (scaled, builder.value(bias, from_strides((1, m, n), (0, 0, 1)))), F32)
 
-    functors = [("A", a_expression), ("B", packed_expression(weight, b_map, b, slots))]
-    functors.append(("Epilogue", epilogue_expression(lowering, slots, result, walk, given=normalised)))
+    epilogue = epilogue_expression(lowering, slots, result, walk, given=normalised)
     held, to_held = look_through(moments, lowering.transparent())
     if not to_held.is_identity:
         raise InternalError("moments lie otherwise than the rows", where=result.tensor)
-    functors.append(("Moments", take_moments(held, slots, (m, parts))))
-    fields = {"moment_parts": parts, "moment_columns": k // parts}
-    left = moments_left(lowering.group)
-    if left is not None:
-        functors.append(("Statistics", leave_moments(left, slots, walk)))
-        fields["part_columns"] = left.columns
-    problem = Problem(
+    taken = take_moments(held, slots, (m, parts))
+    left_behind, leaves = statistics(lowering.group, slots, walk)
+    product = Product(
         batch=1,
         m=m,
         n=n,
         k=k,
-        a_k_last=a_last,
-        b_k_last=True,
+        a=left,
+        b=right,
         accumulate=F32,
-        a_storage=a.type.dtype,
-        b_storage=b.type.dtype,
+        moments={"moment_parts": parts, "moment_columns": k // parts, **leaves},
     )
-    return with_moments(problem, tuple(functors), slots, (a.type.dtype, b.type.dtype), True, **fields)
+    return product.lowered((("Epilogue", epilogue), ("Moments", taken), *left_behind), slots, lowering.fp32_mode)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nautilus_cli.ir.index_map import identity, permuted, regroup
 from nautilus_cli.kernels.grid_sample import TAPS, Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 from nautilus_cli.ops.grid_sample import GridSampleAttrs
 from nautilus_cli.ops.pixel_sample import OPERATOR as PIXEL_SAMPLE
 

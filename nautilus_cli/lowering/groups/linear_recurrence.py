@@ -9,8 +9,8 @@ from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.linear_recurrence import Problem
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
+from nautilus_cli.lowering.building.operands import accumulator
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import accumulator
 from nautilus_cli.ops.linear_recurrence import LinearRecurrenceAttrs, extents
 from nautilus_cli.ops.movement import look_through
 

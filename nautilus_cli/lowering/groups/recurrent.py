@@ -13,9 +13,9 @@ from nautilus_cli.ir.types import I32, DType, TensorType
 from nautilus_cli.kernels.recurrent import MOST_ROWS, SPILL_BYTES, Problem, state_bytes, stride
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.operands import accumulator, packed_expression
 from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.building.slots import Slots, Status
-from nautilus_cli.lowering.groups.gemm import accumulator, packed_expression
 from nautilus_cli.ops.recurrence import Extents, RecurrenceAttrs, extents
 
 _HIDDEN, _CARRY, _SUMS = 0, 1, 2

@@ -6,10 +6,10 @@ from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, identity, permuted
 from nautilus_cli.kernels.region_pool import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.building.slots import Slots, Status
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 from nautilus_cli.ops.region_pool import RegionPoolAttrs
 
 _CHANNELS_LAST = (0, 2, 3, 1)

@@ -6,10 +6,10 @@ from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, identity, permuted, regroup
 from nautilus_cli.kernels.resize import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 from nautilus_cli.ops.interpolate import InterpolateAttrs
 
 

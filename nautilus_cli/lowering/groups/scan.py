@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nautilus_cli.kernels.scan import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lines import along, is_first_contiguous
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 from nautilus_cli.ops.cumulative import cumulative_axis
 
 _COMBINE = {"CumSum": "sum", "CumProd": "prod"}

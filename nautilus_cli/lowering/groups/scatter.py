@@ -11,11 +11,11 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
 from nautilus_cli.ir.stages import row_major
 from nautilus_cli.kernels.scatter import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lines import across, is_first_contiguous
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
 from nautilus_cli.lowering.building.slots import Slots, Status
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 
 _COMBINE = {"none": "assign", "add": "sum", "mul": "prod", "max": "max", "min": "min"}
 """The kernel's combiner for each reduction."""

@@ -9,10 +9,10 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import identity
 from nautilus_cli.ir.types import F32, I64
 from nautilus_cli.kernels.suppression import Problem
+from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.groups.gemm import epilogue_expression
 
 
 def lower(lowering: Lowering) -> Lowered:

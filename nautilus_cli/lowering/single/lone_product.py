@@ -13,14 +13,14 @@ from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.index_map import identity
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Choose, KernelRequest, scalar_values
-from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import family, tensor_maps
 from nautilus_cli.lowering.building.lowered import INDEX_32_LIMIT, Lowered
+from nautilus_cli.lowering.building.operands import Operand
+from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.choosing.dispatch import first_serving
 from nautilus_cli.lowering.choosing.intervals import Intervals
 from nautilus_cli.lowering.choosing.serving import Serving
-from nautilus_cli.lowering.groups.gemm import alternative_products, is_straight
 from nautilus_cli.lowering.plan import ALIGNMENT_BYTES, Kernel, Launch, Plan, Port, Word
 from nautilus_cli.targets.base import Target
 
@@ -58,22 +58,10 @@ class LoneProduct:
         dtype = self.dtype
         m, n, k = (symbol(name, 1, max(size, MOST_SYMBOLIC)) if name in self.symbolic else size for name, size in self.sizes.items())
         a, b = (Expression((Load(slot, dtype, identity((1, rows, k))),), (0,)) for slot, rows in ((0, m), (1, n)))
-        problem = Problem(
-            batch=1,
-            m=m,
-            n=n,
-            k=k,
-            a_k_last=True,
-            b_k_last=True,
-            accumulate=F32,
-            a_storage=dtype,
-            b_storage=dtype,
-            is_straight=is_straight(a, F32) and is_straight(b, F32),
-        )
         epilogue = Expression((Parameter(0, F32),), (), (Store(0, 2, dtype, identity((1, m, n))),))
-        functors = (("A", a), ("B", b), ("Epilogue", epilogue))
-        alternatives = alternative_products(problem, dict(functors), (dtype, dtype), True, self.fp32_mode)
-        return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=alternatives)
+        left, right = Operand(dtype=dtype, expression=a), Operand(dtype=dtype, expression=b, is_constant=True)
+        product = Product(batch=1, m=m, n=n, k=k, a=left, b=right, accumulate=F32)
+        return product.lowered((("Epilogue", epilogue),), Slots(), self.fp32_mode)
 
     def request(self, target: Target, choose: Choose) -> KernelRequest:
         """Return the kernel that a library that is compiled for TARGET launches at these extents.

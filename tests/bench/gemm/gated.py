@@ -20,12 +20,12 @@ from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.index_map import identity
 from nautilus_cli.ir.types import F16, F32
 from nautilus_cli.kernels.base import KernelRequest
-from nautilus_cli.kernels.gemm import Problem
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.building.lowered import Lowered
+from nautilus_cli.lowering.building.operands import Operand
+from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.choosing.choice import chosen, serves
-from nautilus_cli.lowering.groups.gemm import alternative_products
 from nautilus_cli.targets.registry import target
 from tests.bench.gemm.parts import Part, Shape, command, compiled, ranked
 from tests.emulated.building import Steps
@@ -55,21 +55,9 @@ def lowered(shape: Shape, role: str) -> Lowered:
         result = steps.apply("mul", steps.parameter(0), steps.apply("sigmoid", steps.parameter(0)))
         result = result if role == "first" else steps.apply("mul", result, steps.parameter(1))
     steps.store(result, 2, F16, identity((1, m, n)))
-    functors = (("A", a), ("B", b), ("Epilogue", steps.expression()))
-    problem = Problem(
-        batch=1,
-        m=m,
-        n=columns,
-        k=k,
-        a_k_last=True,
-        b_k_last=True,
-        accumulate=F32,
-        a_storage=F16,
-        b_storage=F16,
-        is_paired=role == "pair",
-    )
-    others = alternative_products(problem, dict(functors), (F16, F16), True, "ffma")
-    return Lowered(family="gemm", problem=problem, functors=functors, slots=Slots(), alternatives=others)
+    left, right = Operand(dtype=F16, expression=a), Operand(dtype=F16, expression=b, is_constant=True)
+    product = Product(batch=1, m=m, n=columns, k=k, a=left, b=right, accumulate=F32, is_paired=role == "pair")
+    return product.lowered((("Epilogue", steps.expression()),), Slots(), "ffma")
 
 
 def built() -> Iterator[Part]:
