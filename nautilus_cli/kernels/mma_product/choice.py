@@ -14,6 +14,7 @@ from nautilus_cli.kernels.mma_product.legality import violations
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
 from nautilus_cli.kernels.mma_product.resources import MMA_M, STEP_BYTES, grid
 from nautilus_cli.kernels.mma_product.schedule import Schedule
+from nautilus_cli.kernels.ranking import fastest
 from nautilus_cli.targets.base import Target
 
 _MOST_ALONE = 1024
@@ -23,15 +24,15 @@ _MOST_ALONE = 1024
 @lru_cache(maxsize=4096)
 def choose(problem: MmaProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    found = list(candidates(problem, target))
-    if target.is_emulated:
-        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
-    else:
-        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     step = STEP_BYTES // problem.element_bytes
     columns = max(MMA_M, problem.part_columns)
     small = Schedule(tile_m=16, tile_n=columns, tile_k=step, warp_m=16, warp_n=columns, stages=2)  # legal everywhere
-    return next(s for s in (*ranked, with_vectors(problem, small)) if not violations(problem, s, target))
+    return fastest(
+        candidates(problem, target),
+        lambda s: emulated_ns(problem, s) if target.is_emulated else gpu_us(problem, s, target),
+        lambda s: violations(problem, s, target),
+        otherwise=with_vectors(problem, small),
+    )
 
 
 def candidates(problem: MmaProduct, target: Target) -> Iterator[Schedule]:

@@ -7,8 +7,9 @@ from math import ceil
 from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, soft_max, work_cycles
 from nautilus_cli.kernels.limits import LINE_BYTES, SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
-from nautilus_cli.kernels.mma_product.resources import LEAST_COPY_BYTES, MMA_M, STEP_BYTES, SUM_BYTES, grid, items, registers, smem_bytes
+from nautilus_cli.kernels.mma_product.resources import LEAST_COPY_BYTES, MMA_M, STEP_BYTES, SUM_BYTES, grid, registers, smem_bytes
 from nautilus_cli.kernels.mma_product.schedule import Schedule
+from nautilus_cli.kernels.product.tiles import items
 from nautilus_cli.targets.base import Target
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).

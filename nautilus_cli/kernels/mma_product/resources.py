@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nautilus_cli.ir.functions import minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, WARP_THREADS
+from nautilus_cli.kernels.limits import WARP_THREADS
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
 from nautilus_cli.kernels.mma_product.schedule import Schedule
+from nautilus_cli.kernels.product import tiles
+from nautilus_cli.kernels.product.tiles import items
 
 MMA_M = 16
 """Rows of a step of mma. Its columns go in pairs of steps, which are as many."""
@@ -50,9 +51,7 @@ def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> in
 
 def grid(problem: MmaProduct, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
-    shape = problem.shape
-    tiles = -(-shape.m // schedule.tile_m) * -(-shape.n // schedule.tile_n)
-    return tiles * schedule.cluster_k, minimum(shape.batch, MOST_BLOCKS_Y), -(-shape.batch // MOST_BLOCKS_Y)
+    return tiles.grid(problem.shape, schedule, cluster_k=schedule.cluster_k)
 
 
 def geometry(problem: MmaProduct, schedule: Schedule) -> Geometry:
@@ -66,8 +65,3 @@ def finished_columns(schedule: Schedule) -> int:
     rows, pairs = s.warp_m // MMA_M, s.warp_n // MMA_M
     shares = max(1, min(s.slices_k * s.cluster_k, rows * (pairs // max(1, s.vector_c // 4))))
     return max(1, pairs // (shares // min(rows, shares))) * MMA_M
-
-
-def items(outer: int, schedule: Schedule, vector: int) -> int:
-    """Return how many vectors of an operand's tile a thread brings."""
-    return max(1, outer * schedule.tile_k // vector // schedule.threads)

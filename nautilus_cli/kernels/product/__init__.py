@@ -8,9 +8,10 @@ from nautilus_cli.kernels.product.completion import with_vectors
 from nautilus_cli.kernels.product.estimate import emulated_ns, gpu_us, open_ns
 from nautilus_cli.kernels.product.legality import violations
 from nautilus_cli.kernels.product.problem import Product, product_of
-from nautilus_cli.kernels.product.resources import geometry, grid, registers, smem_bytes
+from nautilus_cli.kernels.product.resources import geometry, registers, smem_bytes
 from nautilus_cli.kernels.product.schedule import Schedule
 from nautilus_cli.kernels.product.search_space import schedules
+from nautilus_cli.kernels.product.tiles import grid
 
 __all__ = [
     "Product",

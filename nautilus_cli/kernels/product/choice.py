@@ -12,6 +12,7 @@ from nautilus_cli.kernels.product.legality import violations
 from nautilus_cli.kernels.product.problem import Product
 from nautilus_cli.kernels.product.resources import registers
 from nautilus_cli.kernels.product.schedule import Schedule
+from nautilus_cli.kernels.ranking import fastest
 from nautilus_cli.targets.base import Target
 
 _TIGHT = 1.15
@@ -20,14 +21,14 @@ _TIGHT = 1.15
 @lru_cache(maxsize=4096)
 def choose(problem: Product, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    if target.is_emulated:
-        ranked = sorted(emulated_candidates(problem), key=lambda s: emulated_ns(problem, s))
-    else:
-        candidates = (*gpu_candidates(problem), *copying_candidates(problem))
-        ranked = sorted(candidates, key=lambda s: gpu_us(problem, s, target) * _tightness(problem, s, target))
     fewest = 2 if problem.is_paired else 1
     small = Schedule(tile_m=1, tile_n=32, tile_k=8, thread_m=1, thread_n=fewest, stages=1)  # legal everywhere
-    return next((s for s in ranked if not violations(problem, s, target)), with_vectors(problem, small))
+    return fastest(
+        emulated_candidates(problem) if target.is_emulated else (*gpu_candidates(problem), *copying_candidates(problem)),
+        lambda s: emulated_ns(problem, s) if target.is_emulated else gpu_us(problem, s, target) * _tightness(problem, s, target),
+        lambda s: violations(problem, s, target),
+        otherwise=with_vectors(problem, small),
+    )
 
 
 def _tightness(problem: Product, schedule: Schedule, target: Target) -> float:

@@ -9,8 +9,9 @@ from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, work_cycles
 from nautilus_cli.kernels.limits import LINE_BYTES, SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.product.problem import Product
-from nautilus_cli.kernels.product.resources import grid, registers, smem_bytes
+from nautilus_cli.kernels.product.resources import registers, smem_bytes
 from nautilus_cli.kernels.product.schedule import Schedule
+from nautilus_cli.kernels.product.tiles import grid
 from nautilus_cli.targets.base import Target
 
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 400 schedules of 29 products and convolutions on an H200.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nautilus_cli.ir.functions import minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, TRANSACTION_BYTES
+from nautilus_cli.kernels.limits import TRANSACTION_BYTES
 from nautilus_cli.kernels.product.problem import Product
 from nautilus_cli.kernels.product.schedule import Schedule
+from nautilus_cli.kernels.product.tiles import grid, items
 
 
 def smem_bytes(problem: Product, schedule: Schedule) -> int:
@@ -30,17 +30,6 @@ def registers(problem: Product, schedule: Schedule, fragments: int = 2) -> int:
     return words * (s.thread_m * s.thread_n + fragments * (s.thread_m + s.thread_n) + on_the_way) + 32
 
 
-def grid(problem: Product, schedule: Schedule) -> tuple[int, int, int]:
-    """Return the blocks along x (tiles), y and z (batches)."""
-    tiles = -(-problem.m // schedule.tile_m) * -(-problem.n // schedule.tile_n)
-    return tiles, minimum(problem.batch, MOST_BLOCKS_Y), -(-problem.batch // MOST_BLOCKS_Y)
-
-
 def geometry(problem: Product, schedule: Schedule) -> Geometry:
     """Return grid, threads and shared memory. ResNet-50 took 652 µs with blocks that come early and 565 without (H200)."""
     return Geometry(grid=grid(problem, schedule), threads=schedule.threads, smem_bytes=smem_bytes(problem, schedule), starts_early=False)
-
-
-def items(outer: int, schedule: Schedule, vector: int) -> int:
-    """Return how many vectors of an operand's tile a thread loads."""
-    return max(1, outer * schedule.tile_k // vector // schedule.threads)

@@ -9,6 +9,7 @@ from itertools import product as combinations
 
 from nautilus_cli.kernels.limits import TRANSACTION_BYTES, WARP_THREADS
 from nautilus_cli.kernels.powers import power_at_most, power_divisor
+from nautilus_cli.kernels.ranking import fastest
 from nautilus_cli.kernels.skinny_product.completion import with_all_rows
 from nautilus_cli.kernels.skinny_product.estimate import emulated_ns, gpu_us
 from nautilus_cli.kernels.skinny_product.legality import violations
@@ -21,13 +22,13 @@ from nautilus_cli.targets.base import Target
 @lru_cache(maxsize=4096)
 def choose(problem: SkinnyProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    found = list(candidates(problem, target))
-    if target.is_emulated:
-        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
-    else:
-        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     small = with_all_rows(problem, False, 2 if problem.shape.is_paired else 1, WARP_THREADS, 1, 1, 1, 1)  # legal everywhere
-    return next((s for s in ranked if not violations(problem, s, target)), small)
+    return fastest(
+        candidates(problem, target),
+        lambda s: emulated_ns(problem, s) if target.is_emulated else gpu_us(problem, s, target),
+        lambda s: violations(problem, s, target),
+        otherwise=small,
+    )
 
 
 def candidates(problem: SkinnyProduct, target: Target) -> Iterator[Schedule]:

@@ -7,14 +7,17 @@ from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.kernels.limits import (
-    MOST_BLOCKS_X,
-    MOST_BLOCKS_Y,
-    MOST_CLUSTER,
-    MOST_THREADS,
-    TRANSACTION_BYTES,
     WARP_THREADS,
 )
 from nautilus_cli.kernels.powers import power_violations
+from nautilus_cli.kernels.product.checks import (
+    cluster_violations,
+    copy_violations,
+    launch_violations,
+    result_violations,
+    thread_violations,
+    vector_violations,
+)
 from nautilus_cli.kernels.skinny_product.problem import SkinnyProduct
 from nautilus_cli.kernels.skinny_product.resources import (
     MMA_LANES,
@@ -34,7 +37,7 @@ from nautilus_cli.targets.base import Target
 
 def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
-    s = schedule
+    s, shape = schedule, problem.shape
     if wrong := power_violations(s, ANY_NUMBER):
         return wrong
     if s.lanes_k > WARP_THREADS or s.warp_n > s.tile_n:
@@ -42,10 +45,12 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
     return tuple(
         chain(
             _warp_violations(problem, s, target),
-            _operand_violations(problem, s),
+            vector_violations("a", s.vector_a, shape.a_run, element_bytes=shape.a_bytes),
+            vector_violations("b", s.vector_b, shape.b_run, element_bytes=shape.b_bytes),
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
-            _launch_violations(problem, s, target),
+            launch_violations(grid(problem, s), maximum(shape.m + s.tile_m, shape.n + s.tile_n, shape.k + s.cluster_k * s.tile_k)),
+            copy_violations(target),
         )
     )
 
@@ -67,27 +72,12 @@ def _warp_violations(problem: SkinnyProduct, schedule: Schedule, target: Target)
         yield f"a tile of {s.tile_k} steps is no multiple of the {step} that a block has on their way"
     if s.tile_k % s.vector_a:
         yield f"vector_a of {s.vector_a} does not divide a tile of {s.tile_k} steps"
-    if s.cluster_k > MOST_CLUSTER or (s.cluster_k > 1 and not target.has_clusters):
-        yield f"{s.cluster_k} blocks in a cluster; at most {MOST_CLUSTER if target.has_clusters else 1} are possible"
+    yield from cluster_violations(s.cluster_k, target)
     if s.stages > 8:
         yield f"{s.stages} stages; at most 8 are written"
     if s.stages == 1 and tiles(problem, s) > 1:
         yield f"one stage for {tiles(problem, s)} tiles; one has to be all"
-    if s.threads > MOST_THREADS:
-        yield f"{s.threads} threads a block; at most {MOST_THREADS} are possible"
-
-
-def _operand_violations(problem: SkinnyProduct, schedule: Schedule) -> Iterator[str]:
-    """Yield why threads cannot load the operands so."""
-    s = schedule
-    for name, vector, run, storage in (
-        ("a", s.vector_a, problem.shape.a_run, problem.shape.a_bytes),
-        ("b", s.vector_b, problem.shape.b_run, problem.shape.b_bytes),
-    ):
-        if run % vector:
-            yield f"vector_{name} of {vector} does not divide {run}, the extent that it runs along"
-        elif vector * storage > TRANSACTION_BYTES:
-            yield f"vector_{name} of {vector} is more than a transaction of {TRANSACTION_BYTES} bytes"
+    yield from thread_violations(s.threads)
 
 
 def _epilogue_violations(problem: SkinnyProduct, schedule: Schedule) -> Iterator[str]:
@@ -95,10 +85,8 @@ def _epilogue_violations(problem: SkinnyProduct, schedule: Schedule) -> Iterator
     s = schedule
     if s.vector_c > min(s.tile_n, 8):
         yield f"vector_c of {s.vector_c}; at most {min(s.tile_n, 8)} are possible"
-    elif problem.shape.n % s.vector_c:
-        yield f"vector_c of {s.vector_c} does not divide n = {problem.shape.n}"
-    elif problem.shape.is_paired and s.vector_c < 2:
-        yield "the epilogue takes one sum at a time; two make a result"
+    else:
+        yield from result_violations(problem.shape.n, s.vector_c, is_paired=problem.shape.is_paired)
 
 
 def _room_violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> Iterator[str]:
@@ -109,14 +97,3 @@ def _room_violations(problem: SkinnyProduct, schedule: Schedule, target: Target)
     available = available_registers(s, target)
     if not target.is_emulated and registers(problem, s, fewest=True) > available:
         yield f"at least {registers(problem, s, fewest=True)} registers a thread; {available} are available"
-
-
-def _launch_violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> Iterator[str]:
-    """Yield why it cannot be launched on a target."""
-    s = schedule
-    if grid(problem, s)[0] > MOST_BLOCKS_X or grid(problem, s)[2] > MOST_BLOCKS_Y:
-        yield f"a grid of {grid(problem, s)} blocks is larger than a launch can be"
-    if maximum(problem.shape.m + s.tile_m, problem.shape.n + s.tile_n, problem.shape.k + s.cluster_k * s.tile_k) > 2**31:
-        yield "an extent is beyond 31 bits"
-    if not target.is_emulated and not target.has_async_copy:
-        yield f"{target.name} has no asynchronous copies"

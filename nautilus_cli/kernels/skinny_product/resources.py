@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nautilus_cli.ir.functions import minimum
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_REGISTERS
+from nautilus_cli.kernels.limits import MOST_REGISTERS
+from nautilus_cli.kernels.product import tiles as product_tiles
 from nautilus_cli.kernels.skinny_product.problem import SkinnyProduct
 from nautilus_cli.kernels.skinny_product.schedule import Schedule
 from nautilus_cli.targets.base import Target
@@ -67,8 +67,7 @@ def available_registers(schedule: Schedule, target: Target) -> int:
 
 def grid(problem: SkinnyProduct, schedule: Schedule) -> tuple[int, int, int]:
     """Return the blocks along x (tiles, times those that share one), y and z (batches)."""
-    tiles = -(-problem.shape.m // schedule.tile_m) * -(-problem.shape.n // schedule.tile_n)
-    return tiles * schedule.cluster_k, minimum(problem.shape.batch, MOST_BLOCKS_Y), -(-problem.shape.batch // MOST_BLOCKS_Y)
+    return product_tiles.grid(problem.shape, schedule, cluster_k=schedule.cluster_k)
 
 
 def geometry(problem: SkinnyProduct, schedule: Schedule) -> Geometry:

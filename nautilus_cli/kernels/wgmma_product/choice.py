@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.kernels.boxes import ROW_BYTES
+from nautilus_cli.kernels.ranking import fastest
 from nautilus_cli.kernels.wgmma_product.completion import completed
 from nautilus_cli.kernels.wgmma_product.estimate import emulated_ns, gpu_us
 from nautilus_cli.kernels.wgmma_product.legality import violations
@@ -31,13 +32,13 @@ _WARPGROUPS = (  # rows of a tile, consumers, and how else than by rows these sh
 @lru_cache(maxsize=4096)
 def choose(problem: WgmmaProduct, target: Target) -> Schedule:
     """Return the legal schedule of least estimated time."""
-    found = list(candidates(problem, target))
-    if target.is_emulated:
-        ranked = sorted(found, key=lambda s: emulated_ns(problem, s))
-    else:
-        ranked = sorted(found, key=lambda s: gpu_us(problem, s, target))
     small = completed(problem, Schedule(tile_m=64, tile_n=64, consumers=1), target)  # legal wherever one is
-    return next((s for s in ranked if not violations(problem, s, target)), small)
+    return fastest(
+        candidates(problem, target),
+        lambda s: emulated_ns(problem, s) if target.is_emulated else gpu_us(problem, s, target),
+        lambda s: violations(problem, s, target),
+        otherwise=small,
+    )
 
 
 def candidates(problem: WgmmaProduct, target: Target) -> Iterator[Schedule]:
