@@ -28,21 +28,29 @@ static uint64_t digest(const nautilus_model *model, const struct payload_launch 
   return value;
 }
 
+/* Returns the first launch of LAUNCH's kind. FIRSTS is a table of one more than such launches, by their digests, that is half empty. */
+static uint32_t first_like(const nautilus_model *model, uint32_t *firsts, size_t capacity, uint32_t launch) {
+  size_t place = digest(model, &model->launches[launch]) & (capacity - 1);
+  while (firsts[place] && !is_like(model, &model->launches[firsts[place] - 1], &model->launches[launch]))
+    place = (place + 1) & (capacity - 1);
+  if (firsts[place] == 0)
+    firsts[place] = launch + 1;
+  return firsts[place] - 1;
+}
+
 nautilus_status kinds_list(nautilus_model *model) {
-  uint64_t *digests = calloc(model->launch_count + 1, sizeof *digests);
+  size_t capacity = 2; /* a power of two */
+  while (capacity < 2 * (size_t)model->launch_count)
+    capacity *= 2;
+  uint32_t *firsts = calloc(capacity, sizeof *firsts);
   model->kinds = calloc(model->launch_count + 1, sizeof *model->kinds);
-  if (digests == NULL || model->kinds == NULL) {
-    free(digests);
+  if (firsts == NULL || model->kinds == NULL) {
+    free(firsts);
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the model's tables");
   }
-  for (uint32_t i = 0; i < model->launch_count; i++) {
-    uint32_t kind = 0;
-    digests[i] = digest(model, &model->launches[i]);
-    while (kind < i && (digests[kind] != digests[i] || !is_like(model, &model->launches[kind], &model->launches[i])))
-      kind++;
-    model->kinds[i] = kind;
-  }
-  free(digests);
+  for (uint32_t i = 0; i < model->launch_count; i++)
+    model->kinds[i] = first_like(model, firsts, capacity, i);
+  free(firsts);
   return NAUTILUS_OK;
 }
 
