@@ -8,6 +8,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.dims import is_symbolic, lower
+from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import normal_axis, operand, operand_count, required
 from nautilus_cli.ops.element_types import ALL, INDICES
@@ -28,6 +29,30 @@ class Progression:
     start: int
     step: int
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Rows of a tensor that indices name: whoever reads them can read the tensor and the indices in their place.
+
+    Attributes:
+        data: the tensor.
+        indices: of the dimension AXIS; those that a run gives may be out of range.
+        axis: from 0 on.
+    """
+
+    data: Value
+    indices: Value
+    axis: int
+
+
+def gathered(node: Node) -> Gathered | None:
+    """Return what a node gathers; None of any other node, and of those that gather single elements."""
+    if node.op != OPERATOR.name:
+        return None
+    assert isinstance(node.attrs, GatherAttrs)
+    data, indices = node.operands()
+    return Gathered(data, indices, node.attrs.axis % len(data.type.static))
 
 
 def as_slice(indices: np.ndarray, size: int) -> Progression | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from nautilus_cli.ir.graph import Node
 from nautilus_cli.ops.cache_write import FAMILY as CACHE_WRITE_FAMILY
-from nautilus_cli.ops.gather import OPERATOR as GATHER
+from nautilus_cli.ops.gather import gathered
 from nautilus_cli.ops.matmul_pair import FAMILY as MATMUL_PAIR_FAMILY
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor
@@ -61,13 +61,13 @@ def try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node], 
 
 def gathers_left(flow: Dataflow, node: Node, stored_left: Collection[Node]) -> bool:
     """Whether NODE gathers whole rows, and pointwise work alone lies between them and the left operand of one product."""
-    if node.op != GATHER.name:
+    found = gathered(node)
+    if found is None or found.axis == len(found.data.type.static) - 1:
         return False
-    data, indices = node.operands()
-    rows = data.type.static[node.attrs.axis % len(data.type.static) + 1 :]  # type: ignore[attr-defined]
-    if not rows or any(v.contents is not None for v in (data, indices)) or leaves(flow, next(node.results())):
+    if any(v.contents is not None for v in (found.data, found.indices)) or leaves(flow, next(node.results())):
         return False
-    if flow.source(indices)[0] in flow.producer and is_pointwise(flow.producer[flow.source(indices)[0]]):
+    source, _ = flow.source(found.indices)
+    if source in flow.producer and is_pointwise(flow.producer[source]):
         return False
     last = node
     while True:

@@ -15,7 +15,7 @@ from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, agree, broadcast, compose, from_strides, physical
 from nautilus_cli.ir.types import BOOL, DType
 from nautilus_cli.lowering.building.slots import PackedWeight, Slots
-from nautilus_cli.ops.gather import OPERATOR as GATHER
+from nautilus_cli.ops.gather import Gathered, gathered
 from nautilus_cli.ops.movement import is_transparent, pieces, step_through
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Cast, Movement, Pointwise
@@ -174,8 +174,8 @@ class ExpressionBuilder:
             return self._pointwise(node, value, index_map, lowering) if loaded is None else loaded
         if isinstance(lowering, Cast):
             return self._cast(node, value, index_map, lowering)
-        if node.op == GATHER.name:
-            return self._gathered(node, value, index_map)
+        if (found := gathered(node)) is not None:
+            return self._gathered(found, value, index_map)
         raise InternalError(f"{node.op} cannot be part of an expression", where=value.tensor)
 
     def _loaded_bits(self, node: Node, value: Value, index_map: IndexMap, lowering: Pointwise) -> int | None:
@@ -188,10 +188,10 @@ class ExpressionBuilder:
             return None
         return self._step(Load(self._slots.number(source), value.type.dtype, compose(there, physical(source.type.static, source.order))))
 
-    def _gathered(self, node: Node, value: Value, index_map: IndexMap) -> int:
+    def _gathered(self, found: Gathered, value: Value, index_map: IndexMap) -> int:
         """Return the step that reads what an index names; data and indices are in memory."""
-        data, indices = node.operands()
-        shape, axis = data.type.static, node.attrs.axis % len(data.type.static)  # type: ignore[attr-defined]
+        data, indices, axis = found.data, found.indices, found.axis
+        shape = data.type.static
         inner, count = prod(shape[axis + 1 :]), indices.type.elements
         parts = (prod(shape[:axis]), count, inner)
         order = physical(shape, data.order)

@@ -20,4 +20,4 @@ def choose_fusion(graph: Graph, *, fp32_mode: str) -> FusedGraph:
         graph: a graph that `pipeline.simplify` has been over.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
-    return choose_prologues(fuse(choose_norms(graph)), fp32_mode=fp32_mode)
+    return choose_prologues(fuse(choose_norms(graph, fp32_mode=fp32_mode)), fp32_mode=fp32_mode)

@@ -26,8 +26,13 @@ ROW_KERNEL_US = 2.3
 """The same of a kernel that normalises rows: 2.4 for 128×768, 2.5 for 197×768, 3.1 for 512×1024, 4.9 for 4096×768 (H200)."""
 
 
-def group_us(group: Group, fp32_mode: str = "ffma") -> float:
-    """Return the time of a group's best kernel: a product's by its estimate, else a launch and the bytes that it moves."""
+def group_us(group: Group, fp32_mode: str) -> float:
+    """Return the time of a group's best kernel: a product's by its estimate, else a launch and the bytes that it moves.
+
+    Args:
+        group: the group.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
+    """
     if group.kind in PRODUCTS or group.kind == NORMALIZED_MATMUL_FAMILY:
         return product_us(group, fp32_mode)
     made = {value for node in group.nodes for value in node.results()}
@@ -35,7 +40,7 @@ def group_us(group: Group, fp32_mode: str = "ffma") -> float:
     return (ROW_KERNEL_US if group.kind in _ROW_KINDS else KERNEL_US) + bytes_us(sum(value.type.bytes for value in (*read, *group.outputs)))
 
 
-def product_us(group: Group, fp32_mode: str = "ffma") -> float:
+def product_us(group: Group, fp32_mode: str) -> float:
     """Return the time of the best kernel of a product, by its estimate; open dimensions are large."""
     target = target_named(EMULATES)
     lowered = lower_group(group, fp32_mode)

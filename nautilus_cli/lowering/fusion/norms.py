@@ -17,11 +17,15 @@ from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.row_norms import RowNorm, row_norms
 
 
-def choose_norms(graph: Graph) -> Graph:
+def choose_norms(graph: Graph, *, fp32_mode: str) -> Graph:
     """Return GRAPH with those norms folded into products that are faster so, by the estimates for one target.
 
     Norms of the same rows are judged together: one kernel may compute them all, and they need one set of moments. Those that are alike are
     judged once, as are those of the layers of a network. Graphs that nodes hold keep theirs.
+
+    Args:
+        graph: the graph.
+        fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
     """
     norms = tuple(row_norms(Dataflow(graph)))
     if not norms:
@@ -36,7 +40,7 @@ def choose_norms(graph: Graph) -> Graph:
         key = tuple(_likeness(norm, [owners[value] for value in (norm.x, norm.result) if value in owners]) for norm in together)
         if key not in pays:
             folded = fuse(fold_norms(graph, together, outlined))
-            pays[key] = _difference_us(apart, folded) < 0
+            pays[key] = _difference_us(apart, folded, fp32_mode) < 0
         if not pays[key]:
             norms = tuple(norm for norm in norms if norm.x is not together[0].x)
     return fold_norms(graph, norms)
@@ -52,11 +56,11 @@ def _likeness(norm: RowNorm, groups: Iterable[Group]) -> object:
     return norm.x.type, norm.is_centred, norm.beta is None, products, kernels
 
 
-def _difference_us(before: FusedGraph, after: FusedGraph) -> float:
+def _difference_us(before: FusedGraph, after: FusedGraph, fp32_mode: str) -> float:
     """Return how much longer the kernels of AFTER take than those of BEFORE, of which most are the same."""
     old, new = ({_identity(group): group for group in fused.groups} for fused in (before, after))
-    added = sum(group_us(group) for key, group in new.items() if key not in old)
-    return added - sum(group_us(group) for key, group in old.items() if key not in new)
+    added = sum(group_us(group, fp32_mode) for key, group in new.items() if key not in old)
+    return added - sum(group_us(group, fp32_mode) for key, group in old.items() if key not in new)
 
 
 def _identity(group: Group) -> object:

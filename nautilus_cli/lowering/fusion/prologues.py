@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 
 from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.lowering.fusion.group_times import KERNEL_US, bytes_us, product_us
-from nautilus_cli.ops.gather import OPERATOR as GATHER
+from nautilus_cli.ops.gather import gathered
 from nautilus_cli.ops.movement import is_transparent
 from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.passes.prologue_clusters import PRODUCTS
 
 
-def choose_prologues(fused: FusedGraph, *, fp32_mode: str = "ffma") -> FusedGraph:
+def choose_prologues(fused: FusedGraph, *, fp32_mode: str) -> FusedGraph:
     """Return FUSED with those left operands of products stored that are faster so.
 
     What is compiled for several targets has the same kernels, so the estimates are those for one.
@@ -63,9 +63,11 @@ def _stored_us(work: Sequence[Node], apart: FusedGraph) -> float:
     owners = [group for group in _all_groups(apart) if not set(work).isdisjoint(group.nodes)]
     own = [group for group in owners if all(node in work or is_transparent(node) for node in group.nodes)]
     made = {value for node in work for value in node.results()}
-    read = {value for node in work for value in node.inputs[node.op == GATHER.name :] if value is not None} - made
-    gathered = {value for node in work if node.op == GATHER.name for value in node.results()}  # of all rows, as many are read
-    moved = sum(value.type.bytes for values in (read, gathered, made & {v for g in owners for v in g.outputs}) for value in values)
+    gathers = [node for node in work if gathered(node) is not None]  # of all rows, as many are read as there are results
+    read = {value for node in work for value in node.inputs[node in gathers :] if value is not None} - made
+    rows = {value for node in gathers for value in node.results()}
+    stored = made & {value for group in owners for value in group.outputs}
+    moved = sum(value.type.bytes for values in (read, rows, stored) for value in values)
     return len(own) * KERNEL_US + bytes_us(moved)
 
 

@@ -22,7 +22,7 @@ def lowerings() -> Mapping[str, Callable[[Lowering], Lowered]]:
     return MappingProxyType({kind: module.lower for kind, module in sorted(modules.items()) if hasattr(module, "lower")})
 
 
-def lower_group(group: Group, fp32_mode: str = "ffma") -> Lowered:
+def lower_group(group: Group, fp32_mode: str) -> Lowered:
     """Lower one group; an error that names no place is given the group's nodes."""
     try:
         return lowerings()[group.kind](Lowering(group, fp32_mode))

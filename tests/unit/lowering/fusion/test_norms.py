@@ -53,13 +53,13 @@ def test_norms_of_floats_stay() -> None:
 def test_norms_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     found = norms._difference_us
-    monkeypatch.setattr(norms, "_difference_us", lambda before, after: judged.append(1) or found(before, after))
+    monkeypatch.setattr(norms, "_difference_us", lambda *given: judged.append(1) or found(*given))
     layers(6)
     assert len(judged) == 2
 
 
 def test_where_it_is_slower_the_norm_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(norms, "group_us", lambda group: 3.0 if group.kind == "gemm_normalized" else 1.0)
+    monkeypatch.setattr(norms, "group_us", lambda group, _: 3.0 if group.kind == "gemm_normalized" else 1.0)
     assert kinds(layers(2)) == ["row", "gemm", "gemm", "row", "gemm", "gemm"]
 
 

@@ -43,13 +43,13 @@ def test_a_product_computes_its_left_operand() -> None:
     fused = gated(64, 32, 48)
     (group,) = fused.groups
     assert [node.op for node in left_work(group)] == ["Sigmoid", "Mul", "Mul"]
-    assert choose_prologues(fused) is fused
+    assert choose_prologues(fused, fp32_mode="ffma") is fused
 
 
 @pytest.mark.parametrize(("rows", "columns", "depth", "kernels"), [(512, 32, 256, 1), (4096, 16384, 768, 2)])
 def test_what_every_column_of_tiles_would_compute_again_is_stored(rows: int, columns: int, depth: int, kernels: int) -> None:
     """Few columns of tiles repeat little; with many, the threads that compute are what the product waits for."""
-    before = families_of(choose_prologues(gated(rows, columns, depth)))[:-1]
+    before = families_of(choose_prologues(gated(rows, columns, depth), fp32_mode="ffma"))[:-1]
     assert before == ["pointwise"] * (kernels - 1)
 
 
@@ -61,13 +61,13 @@ def test_what_is_stored_is_fused_as_if_no_product_read_it() -> None:
     y = s.node("MatMul", (s.node("Sigmoid", (scaled,)), s.c(768, 16384)))
     fused = pipeline.run(s.graph([("scaled", scaled), ("y", y)]))
     assert [group.kind for group in fused.groups] == ["pointwise", "gemm"]
-    found = choose_prologues(fused)
+    found = choose_prologues(fused, fp32_mode="ffma")
     assert [(group.kind, len(group.outputs)) for group in found.groups] == [("pointwise", 2), ("gemm", 1)]
 
 
 def test_open_rows_are_judged_where_there_are_many() -> None:
     rows = symbol("rows", 1, 8192)
-    assert families_of(choose_prologues(gated(rows, 16384, 768)))[0] == "pointwise"
+    assert families_of(choose_prologues(gated(rows, 16384, 768), fp32_mode="ffma"))[0] == "pointwise"
 
 
 def test_a_left_operand_that_is_right_operand_too_is_stored() -> None:
@@ -93,14 +93,14 @@ def test_graphs_that_nodes_hold_are_settled_too() -> None:
         return [inner.kind for inner in group.bodies[0].groups]
 
     assert held(fused) == ["gemm"]
-    assert held(choose_prologues(fused)) == ["pointwise", "gemm"]
+    assert held(choose_prologues(fused, fp32_mode="ffma")) == ["pointwise", "gemm"]
 
 
 def test_a_kernel_that_finds_rows_by_indices_has_the_status_word_last() -> None:
     """Run alone, as tuning does, it is given a whole table and as many indices as rows."""
     s = Sketch(F16)
     rows = s.node("Gather", (s.x(50, 64), s.input("ids", TensorType(I64, (24,)))), axis=0)
-    fused = choose_prologues(pipeline.run(s.graph([("y", s.node("MatMul", (rows, s.c(64, 32))))])))
+    fused = choose_prologues(pipeline.run(s.graph([("y", s.node("MatMul", (rows, s.c(64, 32))))])), fp32_mode="ffma")
     found = plan(fused, target("sm_90a"), analytic)
     (launch,) = found.launches
     kinds = [word.kind for word in launch.words]
