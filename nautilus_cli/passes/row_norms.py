@@ -197,7 +197,7 @@ def _deviation(flow: Dataflow, value: Value, columns: int, *, is_inverse: bool) 
     """Return z and epsilon where VALUE is √(mean of z² + epsilon), or its reciprocal."""
     node = flow.producer.get(value)
     if is_inverse:
-        node = _maker(flow, node.inputs[0]) if node is not None and node.op == "Reciprocal" else None
+        node = _inverted(flow, node)
     node = _maker(flow, node.inputs[0]) if node is not None and node.op == "Sqrt" else None
     if node is None or node.op != "Add":
         return None
@@ -210,6 +210,16 @@ def _deviation(flow: Dataflow, value: Value, columns: int, *, is_inverse: bool) 
         z = None if squares is None else _root(flow, squares)
         return None if z is None else (z, float(array.reshape(-1)[0]))
     return None
+
+
+def _inverted(flow: Dataflow, node: Node | None) -> Node | None:
+    """Return the node that computes z, where NODE is its reciprocal, or 1 / z, as exporters write it too."""
+    if node is not None and node.op == "Reciprocal":
+        return _maker(flow, node.inputs[0])
+    one = None if node is None or node.op != "Div" or node.inputs[0] is None else _constant(flow, node.inputs[0])
+    return (
+        _maker(flow, node.inputs[1]) if node is not None and one is not None and one.size == 1 and float(one.reshape(-1)[0]) == 1 else None
+    )
 
 
 def _maker(flow: Dataflow, value: Value | None) -> Node | None:

@@ -55,6 +55,15 @@ def root_mean_square(s: Sketch, h: Value) -> Value:
     return s.node("RMSNormalization", (h, s.c(WIDTH)))
 
 
+def by_one_over_the_root(s: Sketch, h: Value) -> Value:
+    """As torch's older exporter writes a reciprocal root."""
+    wide = s.node("Cast", (h,), to=1)
+    squares = s.node("ReduceMean", (s.node("Pow", (wide, s.constant(np.float32(2)))), s.ints(-1)))
+    root = s.node("Sqrt", (s.node("Add", (squares, s.constant(np.float32(1e-6)))),))
+    inverse = s.node("Div", (s.constant(np.float32(1)), root))
+    return s.node("Mul", (s.c(WIDTH), s.node("Cast", (s.node("Mul", (wide, inverse)),), to=10)))
+
+
 def found_in(graph: Graph) -> list[RowNorm]:
     return list(row_norms(Dataflow(graph)))
 
@@ -63,7 +72,7 @@ def folded(graph: Graph) -> Graph:
     return fold_norms(graph, found_in(graph))
 
 
-@pytest.mark.parametrize("norm", [by_operator, without_factors, written_out, root_mean_square])
+@pytest.mark.parametrize("norm", [by_operator, without_factors, written_out, root_mean_square, by_one_over_the_root])
 def test_a_norm_goes_into_all_products_that_read_it(norm: Callable[[Sketch, Value], Value], same_results: Callable) -> None:
     s = Sketch(F16)
     h = layer(s)
@@ -72,7 +81,7 @@ def test_a_norm_goes_into_all_products_that_read_it(norm: Callable[[Sketch, Valu
     second = s.node("MatMul", (y, s.node("Transpose", (s.c(24, WIDTH),), perm=(1, 0))))
     before = pipeline.simplify(s.graph([("first", s.node("Relu", (first,))), ("second", second), ("h", h)]))
     (one,) = found_in(before)
-    assert one.is_centred == (norm is not root_mean_square) and len(one.products) == 2
+    assert one.is_centred == (norm not in (root_mean_square, by_one_over_the_root)) and len(one.products) == 2
     after = folded(before)
     verify_graph(after)
     names = list(ops(after))
@@ -225,6 +234,12 @@ def deviations_of_columns(s: Sketch) -> Value:
     return s.node("MatMul", (unit_of(s, s.x(WIDTH, WIDTH), lambda root: root), s.c(WIDTH, 8)))
 
 
+def two_over_the_root(s: Sketch) -> Value:
+    x = s.x(4, WIDTH)
+    root = s.node("Sqrt", (s.node("Add", (s.node("ReduceMean", (s.node("Mul", (x, x)), s.ints(-1))), s.constant(np.float16(1e-3)))),))
+    return s.node("MatMul", (s.node("Mul", (x, s.node("Div", (s.constant(np.float16(2)), root)))), s.c(WIDTH, 8)))
+
+
 def heads(s: Sketch) -> Value:
     """Norms of parts of the rows, as of the heads of queries, whose factors are of whole rows."""
     parts = s.node("Reshape", (s.x(4, WIDTH), s.ints(4 * 3, WIDTH // 3)))
@@ -271,6 +286,7 @@ def test_rows_whose_deviations_lose_their_axis_and_get_it_back(same_results: Cal
         (transposed_rows, F16),
         (sum_before_rounding, F16),
         (deviations_of_columns, F16),
+        (two_over_the_root, F16),
         (heads, F16),
         (several_rows_at_once, F16),
         (rounded_to_integers, F16),
