@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from nautilus_cli.toolchain import processes
@@ -25,13 +26,13 @@ def run_all(work: Callable[[Item], Result], items: Sequence[Item], jobs: int) ->
     """
     if jobs == 1 or len(items) < 2:
         return [work(item) for item in items]
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        pending: list[Future[Result]] = []
+    is_over = threading.Event()
+    with ThreadPoolExecutor(jobs, initializer=processes.obey, initargs=(is_over,)) as pool:
         try:
-            pending += (pool.submit(work, item) for item in items)
+            pending = [pool.submit(work, item) for item in items]
             return [task.result() for task in pending]
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
             if not isinstance(error, Exception):  # Ctrl-C: the threads wait for compilers, which would run on for minutes
-                processes.stop_all_of(pending)
+                processes.stop(is_over)
             raise

@@ -9,17 +9,16 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-_POLL_S = 0.01
+from nautilus_cli.errors import Interrupted
 
 _lock = threading.Lock()
 _running: set[int] = set()
+_thread = threading.local()
 
 
 def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -30,28 +29,32 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -
     """
     if threading.current_thread() is not threading.main_thread():
         return _call(command, cwd, environment)
-    with ThreadPoolExecutor(1) as thread:
-        task = thread.submit(_call, command, cwd, environment)
+    is_over = threading.Event()
+    with ThreadPoolExecutor(1, initializer=obey, initargs=(is_over,)) as thread:
         try:
-            return task.result()
+            return thread.submit(_call, command, cwd, environment).result()
         except BaseException:
-            stop_all_of([task])
+            stop(is_over)
             raise
 
 
-def stop_all_of(tasks: Sequence[Future[Any]]) -> None:
-    """Stop every command until these tasks have ended; another Ctrl-C meanwhile asks for nothing else.
+def obey(is_over: threading.Event) -> None:
+    """Let `stop` end what this thread calls."""
+    _thread.is_over = is_over
 
-    Once would not do: a task may be about to start a command.
-    """
-    while not all(task.done() for task in tasks):
+
+def stop(is_over: threading.Event) -> None:
+    """Stop the running commands, and let threads that obey this event begin no other. Ctrl-C once more asks for nothing else."""
+    while True:
         with suppress(KeyboardInterrupt):
-            stop_all()
-            time.sleep(_POLL_S)
+            is_over.set()
+            return stop_all()
 
 
 def _call(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     with _lock:  # a command that has begun is known before anyone can ask to stop all
+        if (is_over := getattr(_thread, "is_over", None)) and is_over.is_set():
+            raise Interrupted("interrupted.")
         started = subprocess.Popen(
             command,
             cwd=cwd,
