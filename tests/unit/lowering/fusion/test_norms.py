@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nautilus_cli.driver
@@ -15,6 +16,7 @@ from nautilus_cli.lowering.fusion import norms
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
+from nautilus_cli.passes.fuse import fuse
 from nautilus_cli.targets.registry import target
 from tests.support.random_graphs.building import analytic
 from tests.unit.passes.sketches import Sketch
@@ -90,13 +92,15 @@ def test_moments_are_of_rows_as_they_are_stored() -> None:
 
 
 def test_norms_of_the_same_rows_are_judged_together() -> None:
-    """One row kernel computes them both, which stays where one of them does."""
+    """One row kernel computes both of these, which stays where one of them does: neither pays alone."""
     s = Sketch(F16)
     h = s.node("MatMul", (s.input("x", TensorType(F16, (128, 512))), s.c(512, 256)))
-    norms_of_it = [s.node("LayerNormalization", (h, s.c(256), s.c(256))) for _ in range(2)]
-    outputs = [(f"y{i}", s.node("MatMul", (norm, s.c(256, 512)))) for i, norm in enumerate(norms_of_it)]
-    fused = choose_fusion(pipeline.simplify(s.graph(outputs)), fp32_mode="ffma")
-    assert kinds(fused) == ["gemm", "gemm_normalized", "gemm_normalized"]
+    squares = s.node("ReduceMean", (s.node("Mul", (h, h)), s.ints(-1)))
+    unit = s.node("Div", (h, s.node("Sqrt", (s.node("Add", (squares, s.constant(np.float16(1e-3)))),))))
+    both = [s.node("Mul", (unit, s.c(256))) for _ in range(2)]
+    graph = pipeline.simplify(s.graph([(f"y{i}", s.node("MatMul", (norm, s.c(256, 512)))) for i, norm in enumerate(both)]))
+    assert kinds(fuse(graph)) == ["gemm", "row", "gemm", "gemm"]
+    assert kinds(choose_fusion(graph, fp32_mode="ffma")) == ["gemm", "gemm_normalized", "gemm_normalized"]
 
 
 def test_every_driver_fuses_in_one_way() -> None:
