@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from nautilus_cli.cli.main import main
+from tests.support.alive import MIGHT_HANG_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,15 +83,35 @@ def _hear_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def finished(process: subprocess.Popen[str]) -> Outcome:
+def finished(process: subprocess.Popen[str], seconds: float = MIGHT_HANG_S) -> Outcome:
     """Wait for a process.
 
     CPython ends by SIGINT itself where the interrupt came in the middle of `exec` of a text, as dataclasses do while modules are imported,
     even if it was handled; a shell shows both ways as 130.
     """
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=seconds)
     code = 128 + signal.SIGINT if process.returncode == -signal.SIGINT else process.returncode
     return Outcome(code, out, err)
+
+
+def interrupted(process: subprocess.Popen[str], *, is_group: bool = False) -> Outcome:
+    """Interrupt a process and wait for it.
+
+    CPython prints and forgets what comes in a destructor; only then is Ctrl-C pressed again, as a person would.
+    """
+    for _ in range(20):
+        if is_group:
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGINT)
+        try:
+            done = finished(process, MIGHT_HANG_S / 20)
+        except subprocess.TimeoutExpired as late:
+            said = late.stderr or b""
+            assert b"Exception ignored in" in said and b"KeyboardInterrupt" in said, f"it goes on; it said: {said!r}"
+        else:
+            return done
+    raise AssertionError("it goes on, however often it is interrupted")
 
 
 def run(*arguments: str | os.PathLike[str], cwd: Path, **environment: str) -> Outcome:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import resource
-import signal
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,12 +19,10 @@ from tests.e2e import commands, networks
 from tests.e2e.commands import Caller
 from tests.e2e.networks import BATCH, WIDTH, perceptron, port, saved
 from tests.support import fake_library
+from tests.support.alive import comes
 
 USAGE, DEVICE, FILES, INTERRUPTED = 2, 5, 7, 130
 """Exit codes."""
-
-MIGHT_HANG_S = 120
-"""After so long something that should have happened will not."""
 
 X = np.linspace(-1, 1, BATCH * WIDTH, dtype=np.float32).reshape(BATCH, WIDTH)
 QUICK = ("--iterations", "2", "--warmup", "1", "--duration", "0")
@@ -229,14 +225,11 @@ def test_interruption(command: str, library: Path, model: Path, tmp_path: Path) 
         "tune": ("tune", model, "--target", "emulated", "--trials", "100000"),
     }[command]
     before = contents_of_files(tmp_path)
-    process = commands.start("--debug", *arguments, cwd=tmp_path, TMPDIR=str(tmp_path_for(tmp_path)))
-    deadline = time.monotonic() + MIGHT_HANG_S
-    while not loaded_library(process.pid, command):
-        assert process.poll() is None, commands.finished(process).err
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    done = commands.finished(process)
+    temporary = tmp_path_for(tmp_path)
+    process = commands.start("--debug", *arguments, cwd=tmp_path, TMPDIR=str(temporary))
+    assert comes(lambda: is_at_work(process.pid, command, temporary) or process.poll() is not None)
+    assert process.poll() is None, commands.finished(process).err
+    done = commands.interrupted(process)
     assert done.code == INTERRUPTED, done.err
     assert done.err.strip().endswith("error: interrupted.")
     assert contents_of_files(tmp_path) == before
@@ -252,10 +245,11 @@ def contents_of_files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def loaded_library(pid: int, command: str) -> bool:
-    """Whether a process is at work: it has mapped the model's code, or, of tune, the compiler's or optimiser's modules."""
-    maps = Path(f"/proc/{pid}/maps").read_text()
-    return "libmodel.so" in maps if command != "tune" else "_sqlite3" in maps
+def is_at_work(pid: int, command: str, temporary: Path) -> bool:
+    """Whether a process is at work: it has mapped the model's code, or, of tune, its first trial has a folder."""
+    if command == "tune":
+        return any(temporary.glob("nautilus-tune-*"))
+    return "libmodel.so" in Path(f"/proc/{pid}/maps").read_text()
 
 
 # --- several at once

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import resource
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +19,7 @@ import nautilus_cli
 from tests.e2e import commands, networks
 from tests.e2e.commands import Caller
 from tests.e2e.networks import BATCH, CLASSES, HIDDEN, WIDTH, perceptron, resampled, saved
-
-MIGHT_HANG_S = 120
-"""After so long something that should have happened will not."""
+from tests.support.alive import children, comes, is_alive
 
 
 @pytest.fixture
@@ -292,15 +286,6 @@ def test_bind(rate: str, factor: float, nautilus: Caller, tmp_path: Path) -> Non
 # --- nothing half-written
 
 
-def children(process: subprocess.Popen[str]) -> list[int]:
-    """Return the processes that a process has started, from any of its threads; one that ends while it is asked has none."""
-    found: list[int] = []
-    for thread in Path(f"/proc/{process.pid}/task").iterdir():
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found += map(int, (thread / "children").read_text().split())
-    return found
-
-
 @pytest.mark.parametrize("to", ["group", "process"])
 def test_interruption_leaves_nothing(to: str, model: Path, tmp_path: Path) -> None:
     """Ctrl-C goes to the whole group, the compilers included; `kill -INT` to Nautilus alone."""
@@ -309,21 +294,19 @@ def test_interruption_leaves_nothing(to: str, model: Path, tmp_path: Path) -> No
     temporary.mkdir()
     environment = {"NAUTILUS_CACHE_DIR": str(cold), "TMPDIR": str(temporary)}
     process = commands.start("compile", model, "-o", output / "libmodel.so", "--target", "emulated", cwd=tmp_path, **environment)
-    deadline = time.monotonic() + MIGHT_HANG_S
-    while not (compilers := [pid for pid in children(process) if any(temporary.glob("nautilus-*"))]):
-        assert process.poll() is None, commands.finished(process).err
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    if to == "group":
-        os.killpg(process.pid, signal.SIGINT)
-    else:
-        process.send_signal(signal.SIGINT)
-    done = commands.finished(process)
+    compilers: dict[int, int] = {}
+
+    def compiles() -> bool:
+        compilers.update(children(process.pid) if any(temporary.glob("nautilus-*")) else {})
+        return bool(compilers) or process.poll() is not None
+
+    assert comes(compiles) and process.poll() is None, commands.finished(process).err
+    done = commands.interrupted(process, is_group=to == "group")
     assert (done.code, done.out, done.err.strip()) == (130, "", "error: interrupted.")
     assert files(output) == set()
     assert files(temporary) <= {".ses"}, "all but onnxruntime's own"
     assert not [path for path in cold.rglob("*") if path.is_file() and path.name.startswith(".")]
-    assert not [pid for pid in compilers if Path(f"/proc/{pid}").exists()]
+    assert not [pid for pid, since in compilers.items() if is_alive(pid, since)]
 
 
 def test_failure_leaves_the_library_that_was_there(library: Path, model: Path, nautilus: Caller, tmp_path: Path) -> None:
@@ -336,8 +319,12 @@ def test_full_disk_leaves_what_was_there(library: Path, model: Path, tmp_path: P
     """A limit of the file size stands for the disk's end: it is met in the middle of the library."""
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     limit = library.stat().st_size // 2
-    process = commands.start("compile", model, "-o", library, "--target", "emulated", cwd=tmp_path)
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))  # long before it writes: it has yet to start its interpreter
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited[1]))
+    try:
+        process = commands.start("compile", model, "-o", library, "--target", "emulated", cwd=tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     said = commands.finished(process).refused(7)
     assert "libmodel" in said
     assert "File too large" in said

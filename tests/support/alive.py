@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-MIGHT_HANG_S = 1800
+MIGHT_HANG_S = 1200
 """Longer than anything takes on the slowest machine: what has not come until then never comes."""
 
 
