@@ -99,8 +99,8 @@ def narrowed(known: Mapping[str, np.ndarray], error: UndecidedError) -> Mapping[
             edge = limit // coefficient if coefficient > 0 else -(limit // -coefficient)
             low = edge if error.relation == "equals" or coefficient < 0 else atom.low
             high = edge if error.relation == "equals" or coefficient > 0 else atom.high
-            is_known = any(atom in symbols(value) for array in known.values() for value in array.reshape(-1))  # else a dimension of an input
-            if is_known and atom.low <= low <= high <= atom.high and (low, high) != (atom.low, atom.high):
+            asked = any(atom in symbols(value) for array in known.values() for value in array.reshape(-1))  # else a dimension is
+            if asked and atom.low <= low <= high <= atom.high and (low, high) != (atom.low, atom.high):
                 cut = symbol(atom.name, low, high)
                 return {name: _bound(array, {atom.name: cut}) for name, array in known.items()}
     return None
