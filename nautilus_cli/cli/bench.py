@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -22,12 +23,28 @@ from nautilus_cli.cli.settings import Settings, common_options
 _PERCENTILES = (10.0, 90.0, 99.0)
 
 
+class LoadChoice(TypedDict):
+    """How a library is run to be measured: `driver.Load` as a mapping."""
+
+    iterations: int
+    warmup: int
+    duration_s: float
+    contexts: int
+    include_transfers: bool
+
+
 @click.command("bench", short_help="Measure how long a library takes.")
 @click.argument("library", type=click.Path(path_type=Path), metavar="LIB.so", required=False)
 @click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Samples to take, at least.")
 @click.option("--warmup", type=click.IntRange(min=0), default=10, show_default=True, metavar="N", help="Runs before the first sample.")
 @click.option(
-    "--duration", type=click.FloatRange(min=0), default=3.0, show_default=True, metavar="SECONDS", help="How long to measure, at least."
+    "--duration",
+    "duration_s",
+    type=click.FloatRange(min=0),
+    default=3.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to measure, at least.",
 )
 @click.option(
     "--contexts", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N", help="Contexts that run at the same time."
@@ -62,11 +79,6 @@ _PERCENTILES = (10.0, 90.0, 99.0)
 def command(
     settings: Settings,
     library: Path | None,
-    iterations: int,
-    warmup: int,
-    duration: float,
-    contexts: int,
-    include_transfers: bool,
     no_graph: bool,
     percentiles: tuple[tuple[float, ...], ...],
     inputs: Path | None,
@@ -80,6 +92,7 @@ def command(
     place: str,
     export: Path | None,
     as_json: bool,
+    **load: Unpack[LoadChoice],
 ) -> None:
     """Measure how long one run of LIB.so takes, and how many there are in a second.
 
@@ -114,21 +127,13 @@ def command(
         )
         return
     assert library is not None
-    load = driver.Load(
-        iterations=iterations,
-        warmup=warmup,
-        duration_s=duration,
-        contexts=contexts,
-        include_transfers=include_transfers,
-        has_graph=not no_graph,
-    )
     options = driver.BenchOptions(
         library=library,
         against=against,
         inputs=inputs,
         seed=seed,
         ranges=ranges,
-        load=load,
+        load=driver.Load(**load, has_graph=not no_graph),
         percentiles=(*_PERCENTILES, *(percent for group in percentiles for percent in group)),
         device=device,
         place=place,

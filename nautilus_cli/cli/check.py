@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Unpack
 
 import click
 
-from nautilus_cli.cli.options import fp32_mode_option, json_option, model_argument, open_graph_options, target_device_option, targets_option
+from nautilus_cli.cli.options import (
+    ModelChoice,
+    fp32_mode_option,
+    json_option,
+    model_argument,
+    open_graph_options,
+    target_device_option,
+    targets_option,
+)
 from nautilus_cli.cli.settings import Settings, common_options
-from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("check", short_help="Say whether a model will compile, and what keeps it from that.")
@@ -22,15 +29,9 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @click.pass_obj
 def command(
     settings: Settings,
-    model: Path,
-    target: str | None,
-    shapes: dict[str, tuple[Size, ...]],
-    dims: dict[str, DimRange],
-    bindings: dict[str, str],
-    outputs: tuple[str, ...],
     device: int | None,
-    fp32_mode: str,
     as_json: bool,
+    **choice: Unpack[ModelChoice],
 ) -> None:
     """Say whether MODEL will compile: every node that will not, with the reason, and what would help where that is known.
 
@@ -41,9 +42,7 @@ def command(
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_notes
 
-    options = driver.CheckOptions(
-        model=model, target=target, shapes=shapes, dims=dims, bindings=bindings, outputs=outputs, device=device, fp32_mode=fp32_mode
-    )
+    options = driver.CheckOptions(**choice, device=device)
     with ProgressLine(settings) as progress:
         result = driver.check(options, progress=progress)
     show_notes(result.notes, settings)

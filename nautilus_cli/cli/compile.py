@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import click
 
 from nautilus_cli.cli.options import (
+    ModelChoice,
     byte_count,
     fp32_mode_option,
     jobs_option,
@@ -17,7 +19,9 @@ from nautilus_cli.cli.options import (
     targets_option,
 )
 from nautilus_cli.cli.settings import Settings, common_options
-from nautilus_cli.ir.ranges import DimRange, Size
+
+if TYPE_CHECKING:
+    from nautilus_cli.driver import PreviewOptions
 
 
 @click.command("compile", short_help="Compile a model to one shared library.")
@@ -53,23 +57,17 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @click.pass_obj
 def command(
     settings: Settings,
-    model: Path,
     output: Path | None,
-    target: str | None,
-    shapes: dict[str, tuple[Size, ...]],
-    dims: dict[str, DimRange],
-    bindings: dict[str, str],
-    outputs: tuple[str, ...],
     device: int | None,
     max_memory: int | None,
     dry_run: bool,
     weights: str,
-    fp32_mode: str,
     inplace_cache: bool,
     save_temps: Path | None,
     jobs: int | None,
     verify: bool,
     as_json: bool,
+    **choice: Unpack[ModelChoice],
 ) -> None:
     """Compile MODEL to one shared library.
 
@@ -78,43 +76,24 @@ def command(
     """
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
-    from nautilus_cli.cli.results import require_match, show_compilation, show_inspection, show_notes
+    from nautilus_cli.cli.results import require_match, show_compilation, show_notes
 
     if dry_run:
-        preview_options = driver.PreviewOptions(
-            model=model,
-            target=target,
-            shapes=shapes,
-            dims=dims,
-            bindings=bindings,
-            outputs=outputs,
-            max_memory_bytes=max_memory,
-            device=device,
-            fp32_mode=fp32_mode,
-            inplace_cache=inplace_cache,
+        _show_plan(
+            driver.PreviewOptions(**choice, max_memory_bytes=max_memory, device=device, inplace_cache=inplace_cache), settings, as_json
         )
-        with ProgressLine(settings) as progress:
-            planned = driver.preview(preview_options, progress=progress)
-        show_notes(planned.notes, settings)
-        show_inspection(planned, as_json)
         return
     if output is None:
         raise click.MissingParameter(param_hint="'-o' / '--output'", param_type="option")
     options = driver.CompileOptions(
-        model=model,
+        **choice,
         output=output,
-        target=target,
-        shapes=shapes,
-        dims=dims,
-        bindings=bindings,
-        outputs=outputs,
         max_memory_bytes=max_memory,
         device=device,
         save_temps=save_temps,
         jobs=jobs,
         verify=verify,
         weights=weights,
-        fp32_mode=fp32_mode,
         inplace_cache=inplace_cache,
     )
     with ProgressLine(settings) as progress:
@@ -123,3 +102,14 @@ def command(
     show_compilation(result, as_json)
     if result.verification:
         require_match(result.verification)
+
+
+def _show_plan(options: PreviewOptions, settings: Settings, as_json: bool) -> None:
+    from nautilus_cli import driver
+    from nautilus_cli.cli.progress import ProgressLine
+    from nautilus_cli.cli.results import show_inspection, show_notes
+
+    with ProgressLine(settings) as progress:
+        planned = driver.preview(options, progress=progress)
+    show_notes(planned.notes, settings)
+    show_inspection(planned, as_json)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
 import click
 
-from nautilus_cli.cli.options import fp32_mode_option, json_option, open_graph_options, target_option
+from nautilus_cli.cli.options import ModelChoice, fp32_mode_option, json_option, open_graph_options, target_option
 from nautilus_cli.cli.settings import Settings, common_options
-from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("inspect", short_help="Show what is in a model or a library.")
-@click.argument("path", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
+@click.argument("model", type=click.Path(path_type=Path), metavar="MODEL|LIB.so")
 @target_option
 @open_graph_options
 @fp32_mode_option
@@ -22,24 +22,16 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @click.pass_obj
 def command(
     settings: Settings,
-    path: Path,
-    target: str | None,
-    shapes: dict[str, tuple[Size, ...]],
-    dims: dict[str, DimRange],
-    bindings: dict[str, str],
-    outputs: tuple[str, ...],
-    fp32_mode: str,
     explain: str | None,
     as_json: bool,
+    **choice: Unpack[ModelChoice],
 ) -> None:
     """Show the graph, fusion groups, kernels with their schedules, the memory plan, and what is unsupported."""
     from nautilus_cli import driver
     from nautilus_cli.cli.progress import ProgressLine
     from nautilus_cli.cli.results import show_inspection
 
-    options = driver.InspectOptions(
-        path=path, target=target, shapes=shapes, dims=dims, bindings=bindings, outputs=outputs, explain=explain, fp32_mode=fp32_mode
-    )
+    options = driver.InspectOptions(**choice, explain=explain)
     with ProgressLine(settings) as progress:
         result = driver.inspect(options, progress=progress)
     show_inspection(result, as_json)

@@ -9,13 +9,26 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import click
 
 from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.targets.registry import target as find_target
 from nautilus_cli.targets.registry import targets
+
+
+class ModelChoice(TypedDict):
+    """What `model_argument`, `target_option`, `open_graph_options` and `fp32_mode_option` give: the fields of `driver.ModelOptions`."""
+
+    model: Path
+    target: str | None
+    shapes: dict[str, tuple[Size, ...]]
+    dims: dict[str, DimRange]
+    bindings: dict[str, str]
+    outputs: tuple[str, ...]
+    fp32_mode: str
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Unpack
 
 import click
 
 from nautilus_cli.cli.options import (
+    ModelChoice,
     fp32_mode_option,
     jobs_option,
     json_option,
@@ -17,7 +18,6 @@ from nautilus_cli.cli.options import (
     target_option,
 )
 from nautilus_cli.cli.settings import Settings, common_options
-from nautilus_cli.ir.ranges import DimRange, Size
 
 
 @click.command("tune", short_help="Search for faster schedules.")
@@ -34,18 +34,12 @@ from nautilus_cli.ir.ranges import DimRange, Size
 @click.pass_obj
 def command(
     settings: Settings,
-    model: Path,
     trials: int,
-    target: str | None,
-    shapes: dict[str, tuple[Size, ...]],
-    dims: dict[str, DimRange],
-    bindings: dict[str, str],
-    outputs: tuple[str, ...],
     device: int | None,
-    fp32_mode: str,
     jobs: int | None,
     seed: int,
     as_json: bool,
+    **choice: Unpack[ModelChoice],
 ) -> None:
     """Search for faster schedules of MODEL's kernels.
 
@@ -57,17 +51,11 @@ def command(
     from nautilus_cli.cli.results import show_notes, show_tuning
 
     options = driver.TuneOptions(
-        model=model,
+        **choice,
         trials=trials,
-        target=target,
-        shapes=shapes,
-        dims=dims,
-        bindings=bindings,
-        outputs=outputs,
         device=device,
         jobs=jobs,
         seed=seed,
-        fp32_mode=fp32_mode,
     )
     with ProgressLine(settings) as progress:
         result = driver.tune(options, progress=progress)

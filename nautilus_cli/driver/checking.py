@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from nautilus_cli.driver.options import Progress, silent
+from nautilus_cli.driver.options import ModelOptions, Progress, silent
 from nautilus_cli.driver.selection import Selection, select_each
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ir.graph import Graph
-from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import refused
 from nautilus_cli.passes import pipeline
@@ -21,28 +20,14 @@ from nautilus_cli.tuning.records import recorded_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckOptions:
+class CheckOptions(ModelOptions):
     """What to check, and for what: the options of `compile` that decide whether it can.
 
     Attributes:
-        model: the ONNX file.
-        target: names of targets, separated by commas; None for the device present, else the emulator.
-        shapes: shape of an input, by name; a range leaves a dimension open to the run.
-        dims: ranges of dimensions that the model names.
-        bindings: constant value of an input as text, by name.
-        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         device: number of the GPU whose target is the default; None for the first.
-        fp32_mode: how products of f32 are multiplied.
     """
 
-    model: Path
-    target: str | None = None
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
-    dims: Mapping[str, DimRange] = field(default_factory=dict)
-    bindings: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     device: int | None = None
-    fp32_mode: str = "ffma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,12 @@ from nautilus_cli.driver.each_target import that_run, together
 from nautilus_cli.driver.memory import memory_of, require_within
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
+from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import select_each
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import NotServedError
-from nautilus_cli.frontend.load import LoadedModel, load
+from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import Plan
@@ -91,7 +92,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
     bundle.require_apart(options.output, options.model)
 
     progress("reading the model", 0, 1)
-    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
+    model = read_model(options)
     progress("fusing", 0, 1)
     fused = choose_fusion(pipeline.simplify(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
     progress("planning", 0, 1)

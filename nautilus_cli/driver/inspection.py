@@ -55,18 +55,18 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResu
         ModelError: the model is invalid.
     """
     try:
-        with options.path.open("rb") as file:
+        with options.model.open("rb") as file:
             magic = file.read(len(_ELF))
     except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror}", where=str(options.path)) from error
+        raise FileError(f"cannot be read: {error.strerror}", where=str(options.model)) from error
     if magic == _ELF:
-        return _inspect_library(options.path)
+        return _inspect_library(options.model)
     return _inspect_model(options, progress)
 
 
 def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult:
     from nautilus_cli.driver.open_dimensions import points_of
-    from nautilus_cli.frontend.load import load
+    from nautilus_cli.driver.reading import read_model
     from nautilus_cli.lowering.fusion.choice import choose_fusion
     from nautilus_cli.lowering.planner import plan_each
     from nautilus_cli.passes import pipeline
@@ -75,10 +75,10 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     from nautilus_cli.tuning.records import recorded_choice
 
     progress("reading the model", 0, 1)
-    model = load(options.path, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
+    model = read_model(options)
     graph = pipeline.simplify(model.graph, is_supported=False)
-    sections = [_summary(options.path, model.graph, model.opset, model.producer)]
-    data: dict[str, Any] = {"model": str(options.path), "opset": model.opset, "operators": dict(Counter(n.op for n in model.graph.nodes))}
+    sections = [_summary(options.model, model.graph, model.opset, model.producer)]
+    data: dict[str, Any] = {"model": str(options.model), "opset": model.opset, "operators": dict(Counter(n.op for n in model.graph.nodes))}
     missing = unsupported(graph)
     data["unsupported"] = [{"node": u.node, "op": u.op, "reason": u.reason} for u in missing]
     if missing:

@@ -13,42 +13,52 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompileOptions:
-    """What to compile, and for what.
+class ModelOptions:
+    """Which model, as which graph, and for what: what is asked wherever a model is read.
 
     Attributes:
         model: the ONNX file.
-        output: the shared library to write; the manifest lies beside it with the suffix `.json`.
-        target: names of targets, separated by commas, for one library that holds all; None for the device present, else the emulator.
+        target: name of a target, or several where a library can hold them, separated by commas; None for the device present, else the
+            emulator.
         shapes: shape of an input, by name; a range leaves a dimension open to the run.
-        dims: ranges of dimensions that the model names.
+        dims: ranges of dimensions that the model names, and points in them that kernels are chosen, or tuned, for.
         bindings: constant value of an input as text, by name.
         outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
+        fp32_mode: how products of f32 are multiplied: `ffma`: in f32; `3xtf32`: on tensor cores, each number as two of tf32; `tf32`: on
+            tensor cores, rounded.
+    """
+
+    model: Path
+    target: str | None = None
+    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
+    dims: Mapping[str, DimRange] = field(default_factory=dict)
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    fp32_mode: str = "ffma"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompileOptions(ModelOptions):
+    """What to compile, and for what.
+
+    Attributes:
+        output: the shared library to write; the manifest lies beside it with the suffix `.json`.
         max_memory_bytes: device memory that one context may need; None for any.
         device: number of the GPU whose target is the default, and that verification runs on; None for the first that fits.
         save_temps: folder for generated text, images and logs; None to keep none.
         jobs: compilers at once; None for one a core.
         verify: compare with onnxruntime afterwards, where a target can run here.
         weights: `internal`: in the library; `external`: in a file beside it; `automatic`: beside it above 1 GiB.
-        fp32_mode: how products of f32 are multiplied: `ffma`: in f32; `3xtf32`: on tensor cores, each number as two of tf32; `tf32`: on
-            tensor cores, rounded.
         inplace_cache: whether an output that is an input with rows appended (`present` and `past` of a decoder) lies in the same memory.
     """
 
-    model: Path
     output: Path
-    target: str | None = None
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
-    dims: Mapping[str, DimRange] = field(default_factory=dict)
-    bindings: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None
     device: int | None = None
     save_temps: Path | None = None
     jobs: int | None = None
     verify: bool = True
     weights: str = "automatic"
-    fp32_mode: str = "ffma"
     inplace_cache: bool = False
 
 
@@ -96,59 +106,31 @@ class VerifyOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TuneOptions:
+class TuneOptions(ModelOptions):
     """What to tune, and how long.
 
     Attributes:
-        model: the ONNX file.
         trials: schedules tried for each distinct problem.
-        target: name of a target; None for the device present, else the emulator.
-        shapes: shape of an input, by name; a range leaves a dimension open to the run.
-        dims: ranges of dimensions that the model names; kernels are tuned for the points in them.
-        bindings: constant value of an input as text, by name.
-        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         device: number of the GPU to measure on; None for the first that fits.
         jobs: compilers at once; None for one a core.
         seed: of the sampler.
-        fp32_mode: how products of f32 are multiplied, as `CompileOptions` has it.
     """
 
-    model: Path
     trials: int
-    target: str | None = None
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
-    dims: Mapping[str, DimRange] = field(default_factory=dict)
-    bindings: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     device: int | None = None
     jobs: int | None = None
     seed: int = 0
-    fp32_mode: str = "ffma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InspectOptions:
-    """What to look into.
+class InspectOptions(ModelOptions):
+    """What to look into: `model` may be a compiled library, too.
 
     Attributes:
-        path: an ONNX file or a compiled library.
-        target: name of a target; None for the device present, else the emulator.
-        shapes: shape of an input, by name; a range leaves a dimension open to the run.
-        dims: ranges of dimensions that the model names.
-        bindings: constant value of an input as text, by name.
-        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         explain: name of an ONNX node to say everything about; None for the whole.
-        fp32_mode: how products of f32 are multiplied, as `CompileOptions` has it.
     """
 
-    path: Path
-    target: str | None = None
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
-    dims: Mapping[str, DimRange] = field(default_factory=dict)
-    bindings: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     explain: str | None = None
-    fp32_mode: str = "ffma"
 
 
 def silent(_stage: str, _done: int, _total: int) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.driver.inspection import InspectResult
 from nautilus_cli.driver.memory import require_within
 from nautilus_cli.driver.open_dimensions import points_of
-from nautilus_cli.driver.options import Progress, silent
+from nautilus_cli.driver.options import ModelOptions, Progress, silent
 from nautilus_cli.driver.plan_sections import (
     Section,
     kernels_section,
@@ -21,9 +19,8 @@ from nautilus_cli.driver.plan_sections import (
     shared_lines,
     steps_section,
 )
+from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import select_each
-from nautilus_cli.frontend.load import load
-from nautilus_cli.ir.ranges import DimRange, Size
 from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
@@ -33,31 +30,17 @@ from nautilus_cli.tuning.records import recorded_choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewOptions:
+class PreviewOptions(ModelOptions):
     """What to plan, and for what: the options of `compile` that decide the plan.
 
     Attributes:
-        model: the ONNX file.
-        target: names of targets, separated by commas; None for the device present, else the emulator.
-        shapes: shape of an input, by name; a range leaves a dimension open to the run.
-        dims: ranges of dimensions that the model names.
-        bindings: constant value of an input as text, by name.
-        outputs: tensors to give out in place of the model's outputs, in order; none for those that it declares.
         max_memory_bytes: device memory that one context may need; None for any.
         device: number of the GPU whose target is the default; None for the first.
-        fp32_mode: how products of f32 are multiplied.
         inplace_cache: whether an output that is an input with rows appended lies in the same memory.
     """
 
-    model: Path
-    target: str | None = None
-    shapes: Mapping[str, tuple[Size, ...]] = field(default_factory=dict)
-    dims: Mapping[str, DimRange] = field(default_factory=dict)
-    bindings: Mapping[str, str] = field(default_factory=dict)
-    outputs: tuple[str, ...] = ()
     max_memory_bytes: int | None = None
     device: int | None = None
-    fp32_mode: str = "ffma"
     inplace_cache: bool = False
 
 
@@ -69,7 +52,7 @@ def preview(options: PreviewOptions, progress: Progress = silent) -> InspectResu
     """
     selections = select_each(options.target, options.device)
     progress("reading the model", 0, 1)
-    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
+    model = read_model(options)
     progress("fusing", 0, 1)
     fused = choose_fusion(pipeline.simplify(model.graph, inplace_cache=options.inplace_cache), fp32_mode=options.fp32_mode)
     progress("planning", 0, 1)

@@ -19,9 +19,9 @@ from nautilus_cli.codegen.render import render
 from nautilus_cli.driver.compilation import tool_versions
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of
 from nautilus_cli.driver.options import Progress, TuneOptions, silent
+from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import Selection, select
 from nautilus_cli.errors import DeviceError, ToolchainError
-from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
@@ -96,7 +96,7 @@ def tune(options: TuneOptions, progress: Progress = silent) -> TuneResult:
         why = f"{selection.target.name} cannot be measured here: {selection.notes[0]}"
         raise DeviceError(why, where="--target", hint="Tune on a machine with that GPU.")
     store = Cache.default()
-    model = load(options.model, shapes=options.shapes, dims=options.dims, bindings=options.bindings, outputs=options.outputs)
+    model = read_model(options)
     points = points_of(options.shapes, options.dims, model)
     asked = _Asked(records.recorded_choice(store, selection.target, gpu=selection.gpu))
     fused = choose_fusion(pipeline.simplify(model.graph), fp32_mode=options.fp32_mode)

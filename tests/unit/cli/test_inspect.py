@@ -24,7 +24,7 @@ def test_options_reach_driver(run: Run, answer) -> None:
     )
     assert calls == [
         driver.InspectOptions(
-            path=Path("m.onnx"), target="sm_80", shapes={"x": (1, 3)}, bindings={"sr": "1"}, outputs=("a",), explain="conv1"
+            model=Path("m.onnx"), target="sm_80", shapes={"x": (1, 3)}, bindings={"sr": "1"}, outputs=("a",), explain="conv1"
         )
     ]
 
@@ -32,7 +32,7 @@ def test_options_reach_driver(run: Run, answer) -> None:
 def test_ranges_reach_driver(run: Run, answer) -> None:
     calls = answer("inspect", FOUND)
     assert run("inspect", *["m.onnx", "--shape", "x=1..4x3", "--dim", "n=8..64/8"]).code == 0
-    assert calls == [driver.InspectOptions(path=Path("m.onnx"), shapes={"x": (DimRange(1, 4), 3)}, dims={"n": DimRange(8, 64, 8)})]
+    assert calls == [driver.InspectOptions(model=Path("m.onnx"), shapes={"x": (DimRange(1, 4), 3)}, dims={"n": DimRange(8, 64, 8)})]
 
 
 def test_sections_are_printed_in_order(run: Run, answer) -> None:
