@@ -167,31 +167,56 @@ def fold_norms(graph: Graph, norms: Iterable[RowNorm], using: Fold = fold) -> Gr
         found = [using(norm, _matrix(flow, node)) for node in norm.products]
         if any(one is None for one in found):
             continue
-        emit = GraphBuilder(fold_bytes=0)
+        origin = _origin(flow, norm)
+        emit = GraphBuilder(origin=origin, fold_bytes=0)
         if norm.x not in moments:
             moments[norm.x] = emit.node(ROW_MOMENTS.name, (norm.x,), RowMomentsAttrs(PART_COLUMNS))
         before = tuple(emit.nodes)
         for node, one in zip(norm.products, found, strict=True):
             assert one is not None
-            nodes, gone = _product(flow, node, norm, moments[norm.x], one)
+            nodes, gone = _product(flow, node, norm, moments[norm.x], one, origin)
             replaced |= dict.fromkeys(gone, ())
             replaced[node] = (*before, *nodes)
             before = ()
     return prune(substitute(graph, nodes=replaced)) if replaced else graph
 
 
-def _product(flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: Folded) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
-    """Return what computes the result of a product, with a bias that follows it; and the nodes beside it that this replaces."""
+def _origin(flow: Dataflow, norm: RowNorm) -> tuple[str, ...]:
+    """Return what names the nodes that compute a norm's result of its rows."""
+    found: set[Node] = set()
+    stack = [norm.result]
+    while stack:
+        value = stack.pop()
+        node = flow.transparent.get(value, flow.producer.get(value))
+        if value is not norm.x and node is not None and node not in found:
+            found.add(node)
+            stack.extend(node.operands())
+    return tuple(dict.fromkeys(name for node in sorted(found, key=flow.position.__getitem__) for name in node.origin))
+
+
+def _product(
+    flow: Dataflow, node: Node, norm: RowNorm, moments: Value, folded: Folded, before: tuple[str, ...]
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """Return what computes the result of a product, with a bias that follows it; and the nodes beside it that this replaces.
+
+    Args:
+        flow: the graph.
+        node: the product.
+        norm: of the rows that it reads.
+        moments: of these.
+        folded: what takes the place of its weight.
+        before: names of the norm's nodes.
+    """
     (result,) = node.results()
-    origin, bias = node.origin, folded.bias
+    origin, bias = (*before, *node.origin), folded.bias
     gone: tuple[Node, ...] = ()
     added = _bias_behind(flow, node)
     if added is not None:
         follower, vector = added
         bias = vector if bias is None else bias + vector
         (result,) = follower.results()
-        origin, gone = tuple(dict.fromkeys((*origin, *follower.origin))), (follower,)
-    emit = GraphBuilder(origin=origin, fold_bytes=0)
+        origin, gone = (*origin, *follower.origin), (follower,)
+    emit = GraphBuilder(origin=tuple(dict.fromkeys(origin)), fold_bytes=0)
     left = _rows_of(emit, node, norm)
     weight = emit.node("Transpose", (emit.constant(folded.weight),), perm=(1, 0))
     vectors = () if bias is None else (emit.constant(bias),)

@@ -140,6 +140,22 @@ def test_a_product_that_leaves_before_its_bias(viewed: bool, same_results: Calla
     same_results(before, after)
 
 
+def test_what_takes_a_norm_over_is_said_to_be_of_its_nodes() -> None:
+    """So that the manifest, and `inspect --explain`, say which kernels compute it: none of it is left otherwise."""
+    s = Sketch(F16)
+    s.origin = ("rows",)
+    h = layer(s)
+    s.origin = ("norm",)
+    y = by_operator(s, h)
+    found = []
+    for name in ("left", "right"):
+        s.origin = (name,)
+        found.append((name, s.node("Add", (s.node("MatMul", (y, s.c(WIDTH, 8))), s.c(8)))))
+    groups = fuse(folded(pipeline.simplify(s.graph(found)))).groups
+    names = [list(dict.fromkeys(name for node in group.nodes for name in node.origin)) for group in groups]
+    assert names == [["rows", "norm"], ["norm", "left"], ["norm", "right"]]
+
+
 def test_norms_of_the_same_rows_need_one_set_of_moments(same_results: Callable) -> None:
     """As of attention and a feed-forward layer that stand side by side."""
     s = Sketch(F16)
