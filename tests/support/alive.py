@@ -40,9 +40,18 @@ def children(pid: int) -> dict[int, int]:
     return found
 
 
-def os_threads() -> int:
+def os_threads() -> set[str]:
     """Return the threads of this process. One that was joined is still there for a moment."""
-    return len(os.listdir("/proc/self/task"))
+    return set(os.listdir("/proc/self/task"))
+
+
+def resident_bytes() -> int:
+    """Return the resident memory of this process, counted page by page: where there are many cores, statm is off by megabytes."""
+    try:
+        line = next(line for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if line.startswith("Rss:"))
+    except FileNotFoundError:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(line.split()[1]) * 1024
 
 
 def comes(condition: Callable[[], bool], seconds: float = MIGHT_HANG_S) -> bool:
