@@ -18,13 +18,12 @@ from typing import Any
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, InternalError
-from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.binding import dimensions, expressions
 from nautilus_cli.ir.counts import before_reads
 from nautilus_cli.ir.dims import Count, Element, Symbolic, upper
 from nautilus_cli.ir.dims_text import size_text
 from nautilus_cli.ir.occurrences import float_elements, symbols
 from nautilus_cli.ir.types import DType
-from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.lowering.plan import Alternative, Buffer, Kernel, Launch, Plan, Port, Weight, Word
 
 SCHEMA = 1

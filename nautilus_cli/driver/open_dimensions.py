@@ -11,11 +11,10 @@ from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_va
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.ir.dims import Symbol
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.ranges import DimRange, Size
-from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.verify.no_reference import NoReference
 

@@ -21,7 +21,7 @@ from nautilus_cli.driver.plan_sections import (
 )
 from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import select_each
-from nautilus_cli.lowering.choosing.ranges import dimensions
+from nautilus_cli.ir.binding import dimensions
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.passes import pipeline

@@ -22,11 +22,11 @@ from nautilus_cli.driver.options import Progress, TuneOptions, silent
 from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import Selection, select
 from nautilus_cli.errors import DeviceError, ToolchainError
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.kernels.base import Choose, Family, KernelRequest
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.choosing.ladders import middle
-from nautilus_cli.lowering.choosing.ranges import dimensions, representative
+from nautilus_cli.lowering.choosing.ranges import representative
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan_each
 from nautilus_cli.lowering.single.alone import alone

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from nautilus_cli.ir.dims import Symbolic
+from nautilus_cli.ir.dims import Symbol, Symbolic
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.substitution import substitute
 
 T = TypeVar("T")
@@ -48,6 +49,11 @@ def expressions(value: object) -> Iterator[int]:
 def is_known(value: object) -> bool:
     """Whether a tree of dataclasses and tuples has no symbolic integers."""
     return next((False for _ in expressions(value)), True)
+
+
+def dimensions(value: object) -> tuple[Symbol, ...]:
+    """Return the dimensions on which a tree of dataclasses and tuples depends, by name."""
+    return tuple(sorted({s for e in expressions(value) for s in symbols(e)}, key=lambda s: s.name))
 
 
 def field_names(value: object) -> tuple[str, ...]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nautilus_cli.errors import ModelError
+from nautilus_cli.ir.binding import dimensions
 from nautilus_cli.kernels.base import Choose, Family, Mapped, Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.building.lowered import Functors, Lowered
-from nautilus_cli.lowering.choosing.ranges import dimensions
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
 

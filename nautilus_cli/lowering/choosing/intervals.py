@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import lcm, prod
 
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Element, Symbol, is_symbolic, lower
 from nautilus_cli.ir.functions import maximum
@@ -24,7 +24,7 @@ from nautilus_cli.lowering.choosing.kernel_finder import KernelFinder, Remembere
 from nautilus_cli.lowering.choosing.kernels_by_key import KEYS, kernels_by_key
 from nautilus_cli.lowering.choosing.kernels_by_regions import has_regions, kernels_by_regions
 from nautilus_cli.lowering.choosing.open_problems import PRODUCTS, Problems, bound_to, divides_by_symbols, load_widths, problems_of
-from nautilus_cli.lowering.choosing.ranges import MULTIPLE, NO_POINTS, RangedChoice, dimensions, is_legal, representative
+from nautilus_cli.lowering.choosing.ranges import MULTIPLE, NO_POINTS, RangedChoice, is_legal, representative
 from nautilus_cli.lowering.choosing.serving import Serving
 from nautilus_cli.targets.base import Target
 

@@ -8,7 +8,7 @@ from math import isqrt
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import expressions
+from nautilus_cli.ir.binding import dimensions, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Symbolic, is_symbolic, lower, same, upper
 from nautilus_cli.ir.functions import maximum
@@ -19,7 +19,7 @@ from nautilus_cli.lowering.choosing.choice import Chosen
 from nautilus_cli.lowering.choosing.kernel_finder import KernelFinder
 from nautilus_cli.lowering.choosing.ladders import between, coarse_ladder, ladder, octave_parts, weights_of
 from nautilus_cli.lowering.choosing.open_problems import KEY, Problems, common_divisor, narrowed, problems_at, with_key
-from nautilus_cli.lowering.choosing.ranges import RangedChoice, dimensions, is_legal, representative
+from nautilus_cli.lowering.choosing.ranges import RangedChoice, is_legal, representative
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "conv": ("pixels",),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nautilus_cli.ir.binding import bind, expressions
+from nautilus_cli.ir.binding import bind, dimensions, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, same, upper
 from nautilus_cli.ir.functions import maximum, minimum, named
@@ -20,7 +20,6 @@ from nautilus_cli.lowering.choosing.choice import Chosen
 from nautilus_cli.lowering.choosing.kernel_finder import MOST_EMULATED, KernelFinder
 from nautilus_cli.lowering.choosing.ladders import FIRST_WEIGHT, MOST_COMBINATIONS
 from nautilus_cli.lowering.choosing.open_problems import KEY, PRODUCTS, Problems, common_divisor, with_key
-from nautilus_cli.lowering.choosing.ranges import dimensions
 
 _MOST_KERNELS_REST = 8
 """Of a product whose rows, columns and depth decide, for sizes that are no multiples."""

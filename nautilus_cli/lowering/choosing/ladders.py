@@ -8,10 +8,10 @@ from itertools import islice, pairwise, product
 from math import ceil, log2, prod
 from typing import Any
 
+from nautilus_cli.ir.binding import dimensions
 from nautilus_cli.ir.dims import Symbol, lower, upper
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.substitution import substitute
-from nautilus_cli.lowering.choosing.ranges import dimensions
 
 _TILES = ((32, 256), (64, 2048))
 """Where one dimension decides, a ladder has every multiple of the first up to the second, and beyond 16 steps an octave: there kernels'

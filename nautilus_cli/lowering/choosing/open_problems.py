@@ -8,14 +8,14 @@ from math import gcd
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import bind, expressions
+from nautilus_cli.ir.binding import bind, dimensions, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import Quotient, Symbol, Symbolic, is_symbolic, same
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.occurrences import atoms, symbols
 from nautilus_cli.lowering.building.lowered import Functors, Lowered
 from nautilus_cli.lowering.choosing.choice import fitted
-from nautilus_cli.lowering.choosing.ranges import MULTIPLE, dimensions, representative
+from nautilus_cli.lowering.choosing.ranges import MULTIPLE, representative
 
 Problems = Mapping[str, Any]
 """Of families that compute the same, by name; the first is the group's own."""

@@ -9,9 +9,8 @@ from math import isqrt, lcm
 from typing import Any
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import bind, expressions, map_expressions
+from nautilus_cli.ir.binding import bind, dimensions, expressions, map_expressions
 from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, upper
-from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.undecided import UndecidedError
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.targets.base import Target
@@ -56,11 +55,6 @@ _MOST_TRIED = 4096
 
 _MOST_COMBINED = 125
 """Combinations of sizes whose schedules are tried before that."""
-
-
-def dimensions(value: object) -> tuple[Symbol, ...]:
-    """Return the dimensions on which a tree of dataclasses and tuples depends, by name."""
-    return tuple(sorted({s for e in expressions(value) for s in symbols(e)}, key=lambda s: s.name))
 
 
 class RangedChoice:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.lowering.building.lowered import Functors
 from nautilus_cli.lowering.choosing.choice import Chosen
-from nautilus_cli.lowering.choosing.ranges import dimensions
 
 T = TypeVar("T")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import inf
 
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.ir.graph import Group
 from nautilus_cli.kernels.base import Ranked
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choosing.choice import EMULATES, fitted, serves
-from nautilus_cli.lowering.choosing.ranges import dimensions, large
+from nautilus_cli.lowering.choosing.ranges import large
 from nautilus_cli.lowering.groups.registry import lower_group
 from nautilus_cli.ops.normalized_matmul import FAMILY as NORMALIZED_MATMUL_FAMILY
 from nautilus_cli.ops.row_moments import FAMILY as ROW_MOMENTS_FAMILY

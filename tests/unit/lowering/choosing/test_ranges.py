@@ -7,7 +7,7 @@ from itertools import combinations, product
 import pytest
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.binding import bind
+from nautilus_cli.ir.binding import bind, dimensions
 from nautilus_cli.ir.constructors import read, symbol
 from nautilus_cli.ir.counts import reads_in
 from nautilus_cli.ir.dims import Symbol, lower, upper
@@ -17,7 +17,7 @@ from nautilus_cli.kernels.gemm import Problem as Gemm
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.row import Problem as Row
 from nautilus_cli.kernels.top_k import Problem as TopK
-from nautilus_cli.lowering.choosing.ranges import RangedChoice, dimensions, is_legal, representative
+from nautilus_cli.lowering.choosing.ranges import RangedChoice, is_legal, representative
 from nautilus_cli.lowering.memory.arena import Interval
 from nautilus_cli.lowering.memory.stacking import stack
 from nautilus_cli.targets import registry
