@@ -14,32 +14,28 @@ from math import prod
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir import dims
 from nautilus_cli.ir.control import BranchAttrs, LoopAttrs
-from nautilus_cli.ir.counts import ceiling, counts_of
+from nautilus_cli.ir.counts import counts_of
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.polynomial import Polynomial
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.lowering.program import MOST_DEPTH, Carry, Choice, Copy, Element, HostRead, Launches, Refuse, Repeat, Step, Word
+from nautilus_cli.lowering.control.unplaced import (
+    MovingAddress,
+    Place,
+    Unplaced,
+    WordOf,
+    carry_of,
+    copy_step,
+    element_of,
+    read_step,
+    refuse_step,
+)
+from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Element, Launches, Repeat, Step, Word
 from nautilus_cli.passes.alias_caches import cache_pairs, written_before
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""
-
-
-@dataclass(frozen=True, slots=True)
-class MovingAddress:
-    """An address that moves while the plan runs."""
-
-    number: int
-
-
-Place = Value | MovingAddress
-WordOf = Callable[[Place, int], Word]
-"""From a place and how many bytes into it to the word that points there; known once every tensor has its place."""
-
-Unplaced = Callable[[WordOf], Step]
-"""A step, as soon as every tensor has its place."""
 
 
 def launches_of(group: Group) -> int:
@@ -127,7 +123,7 @@ class Walk:
                     self.count += 1
                 for value, size in held.items():
                     if value in group.outputs:
-                        steps += [*self._launches(first, self.count, is_behind_read, is_before_read=True), _read(value, size)]
+                        steps += [*self._launches(first, self.count, is_behind_read, is_before_read=True), read_step(value, size)]
                         self.read.append(str(size))
                         self._has_control = True
                         first, is_behind_read = self.count, True
@@ -169,7 +165,7 @@ class Walk:
         branches: list[list[Unplaced]] = []
         for body, refusal in zip(group.bodies, node.attrs.refusals, strict=True):
             if refusal:
-                branches.append([_refusal(refusal)])
+                branches.append([refuse_step(refusal)])
                 continue
             given, operands = operands[: len(body.graph.inputs)], operands[len(body.graph.inputs) :]
             self._places.update(zip((value for _, value in body.graph.inputs), given, strict=True))
@@ -213,9 +209,9 @@ class Walk:
         kept = [piece for _, piece in apart]
         self._hold([*node.operands(), *results, *spare, *kept, *(() if condition is None else (condition,))], begin)
         self.waits += [value for value in (trips, start, condition) if value is not None]
-        before = [_copy(piece, slot, piece) for slot, piece in scanned.apart]
-        behind = [_copy(slot, piece, piece) for slot, piece in collected.apart]
-        carries = [_carry(*each) for each in zip(read, write, operands, results, spare, strict=False)]
+        before = [copy_step(piece, slot, piece) for slot, piece in scanned.apart]
+        behind = [copy_step(slot, piece, piece) for slot, piece in collected.apart]
+        carries = [carry_of(*each) for each in zip(read, write, operands, results, spare, strict=False)]
         name = ", ".join(node.origin)
 
         def repeat(word: WordOf) -> Step:
@@ -239,7 +235,7 @@ class Walk:
         apart: list[tuple[MovingAddress, Value]] = []
         for whole, piece, is_reverse in zip(wholes, pieces, reverse, strict=True):
             slot = self._slot()
-            elements.append(_element(slot, whole, piece, is_reverse))
+            elements.append(element_of(slot, whole, piece, is_reverse))
             if divides(ALIGNMENT_BYTES, piece.type.bytes):
                 self._places[piece] = slot
             else:
@@ -266,10 +262,6 @@ def _reads(graph: Graph) -> dict[Value, int]:
     return {value: Polynomial.of({((found[name], 1),): 1}) for name, value in graph.counts if name in found}
 
 
-def _read(value: Value, size: int) -> Unplaced:
-    return lambda word: HostRead(size=size, source=word(value, 0))
-
-
 def _is_loop(group: Group) -> bool:
     return group.anchor is not None and isinstance(group.anchor.attrs, LoopAttrs)
 
@@ -277,32 +269,3 @@ def _is_loop(group: Group) -> bool:
 def _results(outputs: Sequence[Value | None], types: Sequence[TensorType]) -> list[Value]:
     """Return the results of a node, with a value in place of one that nobody reads: it is written all the same."""
     return [Value(type_) if value is None else value for value, type_ in zip(outputs, types, strict=True)]
-
-
-def _refusal(message: str) -> Unplaced:
-    return lambda _: Refuse(message=message)
-
-
-def _copy(to: Place, source: Place, piece: Value) -> Unplaced:
-    return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=ceiling(piece.type.bytes))
-
-
-def _carry(read: MovingAddress, write: MovingAddress, initial: Value, result: Value, spare: Value) -> Callable[[WordOf], Carry]:
-    """Return what iterations leave to each other of a state, of which two places take turns."""
-    return lambda word: Carry(
-        read=read.number,
-        write=write.number,
-        initial=word(initial, 0),
-        result=word(result, 0),
-        spare=word(spare, 0),
-        bytes=ceiling(spare.type.bytes),
-        initial_bytes=ceiling(initial.type.bytes),
-    )
-
-
-def _element(slot: MovingAddress, whole: Value, piece: Value, is_reverse: bool) -> Callable[[WordOf], Element]:
-    """Return where the pieces of a tensor begin, and how far apart they lie."""
-    size = piece.type.bytes
-    if is_reverse:
-        return lambda word: Element(slot=slot.number, base=word(whole, (whole.type.static[0] - 1) * size), stride=-size)
-    return lambda word: Element(slot=slot.number, base=word(whole, 0), stride=size)

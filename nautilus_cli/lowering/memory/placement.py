@@ -12,7 +12,8 @@ from nautilus_cli.ir.graph import FusedGraph, Value
 from nautilus_cli.lowering.building.lowered_group import LoweredGroup
 from nautilus_cli.lowering.building.slots import PackedWeight, Referent, Status
 from nautilus_cli.lowering.control.counts import CountTable
-from nautilus_cli.lowering.control.walk import MovingAddress, Walk
+from nautilus_cli.lowering.control.unplaced import MovingAddress
+from nautilus_cli.lowering.control.walk import Walk
 from nautilus_cli.lowering.memory.arena import Interval, place
 from nautilus_cli.lowering.memory.stacking import stack
 from nautilus_cli.lowering.memory.weight_pool import WeightPool
