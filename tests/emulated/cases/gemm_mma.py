@@ -152,7 +152,7 @@ def masked(schedule_name: str, extents: tuple[int, int, int, int], mask: str, na
     def of(opened: Problem) -> products.Functors:
         return attention_scores.masked_functors((extents[0], opened.m, opened.n, opened.k), mask, is_merged=is_merged, storage=F16)
 
-    return products.with_open_extents(replace(case, name=f"{name}-open-{names}"), names, of)
+    return products.with_open_extents(case, names, of)
 
 
 def masked_cases() -> list[Case]:
