@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from nautilus_cli.ir.binding import bind, dimensions
+from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.graph import Group
 from nautilus_cli.kernels.base import Ranked
 from nautilus_cli.kernels.registry import families
@@ -35,6 +36,8 @@ def group_us(group: Group, fp32_mode: str) -> float:
     """
     if group.kind in PRODUCTS or group.kind == NORMALIZED_MATMUL_FAMILY:
         return product_us(group, fp32_mode)
+    if _gives_nothing(group):
+        return 0.0
     made = {value for node in group.nodes for value in node.results()}
     read = {value for node in group.nodes for value in node.operands()} - made
     return (ROW_KERNEL_US if group.kind in _ROW_KINDS else KERNEL_US) + bytes_us(sum(value.type.bytes for value in (*read, *group.outputs)))
@@ -42,6 +45,8 @@ def group_us(group: Group, fp32_mode: str) -> float:
 
 def product_us(group: Group, fp32_mode: str) -> float:
     """Return the time of the best kernel of a product, by its estimate; open dimensions are large."""
+    if _gives_nothing(group):
+        return 0.0
     target = target_named(EMULATES)
     lowered = lower_group(group, fp32_mode)
     sizes = {dim.name: large(dim) for dim in dimensions((lowered.problem, lowered.functors))}
@@ -55,6 +60,11 @@ def product_us(group: Group, fp32_mode: str) -> float:
             if not family.violations(known, schedule, target):
                 found.append(family.estimated_us(known, schedule, target))
     return min(found, default=inf)
+
+
+def _gives_nothing(group: Group) -> bool:
+    """Whether a group's results have no elements: nothing is launched for it."""
+    return all(same(value.type.elements, 0) for value in group.outputs)
 
 
 def bytes_us(moved: int) -> float:

@@ -52,6 +52,11 @@ def test_norms_of_floats_stay() -> None:
     assert kinds(layers(2, dtype=F32)) == ["row", "gemm", "gemm", "row", "gemm", "gemm"]
 
 
+def test_norms_of_no_rows_stay() -> None:
+    """Nothing is launched for them, so that nothing is won."""
+    assert kinds(layers(2, rows=0)) == ["row", "gemm", "gemm", "row", "gemm", "gemm"]
+
+
 def test_norms_that_are_alike_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     found = norms._difference_us

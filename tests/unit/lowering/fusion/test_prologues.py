@@ -65,6 +65,12 @@ def test_what_is_stored_is_fused_as_if_no_product_read_it() -> None:
     assert [(group.kind, len(group.outputs)) for group in found.groups] == [("pointwise", 2), ("gemm", 1)]
 
 
+@pytest.mark.parametrize(("rows", "columns", "depth", "launches"), [(0, 32, 48, 0), (64, 0, 48, 0), (64, 32, 0, 1)])
+def test_products_of_nothing_take_no_time(rows: int, columns: int, depth: int, launches: int) -> None:
+    found = choose_prologues(gated(rows, columns, depth), fp32_mode="ffma")
+    assert len(families_of(found)) == launches
+
+
 def test_open_rows_are_judged_where_there_are_many() -> None:
     rows = symbol("rows", 1, 8192)
     assert families_of(choose_prologues(gated(rows, 16384, 768), fp32_mode="ffma"))[0] == "pointwise"
