@@ -1,4 +1,4 @@
-# Each target alone works in a fresh clone: it makes .venv first where that is missing or older than pyproject.toml.
+# Each target alone works in a fresh clone: it makes .venv first where that is missing or older than what it is made of.
 # An environment of your own is used instead with PYTHON=, for example `make test PYTHON=python3`.
 
 .DEFAULT_GOAL := help
@@ -10,6 +10,12 @@ else
 PYTHON := .venv/bin/python
 ready := .venv/.installed
 endif
+
+install := .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+
+# Of every pip that is called below, by tests too: an index may be slow, or away for a moment.
+export PIP_DEFAULT_TIMEOUT ?= 60
+export PIP_RETRIES ?= 10
 
 jobs ?= 2
 model := ppocr_cls
@@ -23,9 +29,9 @@ help:
 	@echo "make open-sizes   models with open dimensions, one library each, at five sizes; ARGS= are those of tests.bench.open_sizes"
 	@echo "make gpu-test     the tests that need a GPU"
 
-.venv/.installed: pyproject.toml
+.venv/.installed: pyproject.toml tests/versions.txt
 	python3 -m venv .venv
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(install) --constraint tests/versions.txt || $(install)
 	touch $@
 
 demo: $(ready)
