@@ -136,7 +136,8 @@ class Importer:
         for name, known in inputs.known.items():
             scope.values[name] = self._builder.known(inputs.types[name], known, name)
         if inputs.lets_numbers_decide:
-            self._builder.let_numbers_decide(frozenset(name for name, type_ in inputs.types.items() if is_candidate(type_)))
+            untried = (name for name, type_ in inputs.types.items() if is_candidate(type_) and name not in inputs.elements)
+            self._builder.let_numbers_decide(frozenset(untried))
         self._body(graph.node, scope)
         return scope
 

@@ -32,6 +32,8 @@ def bounds(terms: Terms, of: Make) -> tuple[int, int]:
         return low, high
     shifted_low, shifted_high = _sum_of_bounds(_shifted(terms).items(), _shifted_bounds)
     low, high = max(low, shifted_low), min(high, shifted_high)
+    if len(varying) == len(terms):
+        low, high = _within(_factored(terms, of), low, high)
     if sum(not isinstance(atom, Symbol) for monomial, _ in varying for atom, _ in monomial) > _MOST_RELAXED:
         return low, high
     for bound, divisor, is_lower in _relaxed(varying, dict(terms).get((), 0), of):
@@ -99,6 +101,22 @@ def _edge(compared: Indicator) -> tuple[Symbol, int, int] | None:
         case (((), offset), (((Symbol(divisor=1) as atom, 1),), (1 | -1) as sign)):
             return atom, sign, -offset * sign
     return None
+
+
+def _factored(terms: Terms, of: Make) -> tuple[int, int] | None:
+    """Return bounds of what all terms share times bounds of the rest, None where they share nothing: m*n - 7*m is m*(n - 7)."""
+    first, *others = (dict(monomial) for monomial, _ in terms)
+    powers = {atom: min(power, *(other.get(atom, 0) for other in others)) for atom, power in first.items()}
+    shared = tuple((atom, power) for atom, power in powers.items() if power and not isinstance(atom, Indicator))
+    if not shared:
+        return None
+    rest = of({left: c for monomial, c in terms if (left := ratio(monomial, shared)) is not None})
+    products = [a * b for a in _monomial_bounds(shared) for b in (lower(rest), upper(rest))]
+    return min(products), max(products)
+
+
+def _within(found: tuple[int, int] | None, low: int, high: int) -> tuple[int, int]:
+    return (low, high) if found is None else (max(low, found[0]), min(high, found[1]))
 
 
 def _relaxed(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> Iterator[tuple[int, int, bool]]:

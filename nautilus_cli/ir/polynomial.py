@@ -10,8 +10,9 @@ from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.bounds import bounds
 from nautilus_cli.ir.dims import Monomial, Symbolic, lower, same, upper
 from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.overlong import MOST_CHARACTERS, MOST_FACTORS, MOST_PRODUCTS, OverlongError
 from nautilus_cli.ir.quotients import quotient
-from nautilus_cli.ir.terms import monomial_text, plain, product, term_text, terms_of
+from nautilus_cli.ir.terms import degree, monomial_text, plain, product, term_text, terms_of
 from nautilus_cli.ir.undecided import UndecidedError
 
 
@@ -66,10 +67,12 @@ class Polynomial(Symbolic):
         if found is None:
             return NotImplemented
         total: dict[Monomial, int] = {}
-        for left, a in self.terms:
-            for right, b in found:
-                monomial = product(left, right)
-                total[monomial] = total.get(monomial, 0) + a * b
+        pairs = [(left, right, a * b) for left, a in self.terms for right, b in found]
+        if len(pairs) > MOST_PRODUCTS:
+            raise OverlongError
+        for left, right, coefficient in pairs:
+            monomial = product(left, right)
+            total[monomial] = total.get(monomial, 0) + coefficient
         return Polynomial.of(total)
 
     __rmul__ = __mul__
@@ -172,8 +175,11 @@ class Polynomial(Symbolic):
 @lru_cache(maxsize=1 << 16)
 def _made(terms: frozenset[tuple[Monomial, int]]) -> Polynomial:
     """Return the polynomial of some terms: mostly one that was made before, since the same is asked of few dimensions again and again."""
+    texts = {monomial: monomial_text(monomial) for monomial, _ in terms}
+    if sum(map(len, texts.values())) > MOST_CHARACTERS or any(degree(monomial) > MOST_FACTORS for monomial in texts):
+        raise OverlongError
     made = object.__new__(Polynomial)
-    made.terms = tuple(sorted(terms, key=lambda term: monomial_text(term[0])))
+    made.terms = tuple(sorted(terms, key=lambda term: texts[term[0]]))
     # Odd numbers: -1 and -2 have one hash, and expressions of which nobody knows whether they are equal must not meet in a table.
     made._hash = hash(tuple((monomial, 2 * coefficient + 1) for monomial, coefficient in made.terms))
     made.low, made.high = bounds(made.terms, Polynomial.of)

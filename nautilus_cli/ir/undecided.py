@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from nautilus_cli.errors import ModelError
+from nautilus_cli.errors import ModelError, shortened
 from nautilus_cli.ir.dims import Count, Symbol, Symbolic
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.substitution import substitute
 
 _MOST_TRIED = 1 << 14
 """Sizes of a dimension up to which the hint says for which of them the comparison holds."""
+
+_MOST_TEXT = 1 << 20
+"""Characters of the comparison's text, once for each size, up to which it is looked for."""
+
+_LONGEST_SIDE = 160
+"""Characters of each side of a comparison that the message shows."""
 
 _MOST_PARTS = 4
 """Ranges that it names at most."""
@@ -27,7 +33,8 @@ class UndecidedError(ModelError):
     def __init__(self, left: int, relation: str, right: int) -> None:
         ranges = ", ".join(f"{s.name} = {s.low}..{s.high}" for s in sorted(symbols(left) | symbols(right), key=_name))
         what = f"the sizes with which the model runs ({ranges})" if ranges else "values that only a run knows"
-        super().__init__(f"whether {left} {relation} {right} depends on {what}")
+        sides = [shortened(str(side), _LONGEST_SIDE) for side in (left, right)]
+        super().__init__(f"whether {sides[0]} {relation} {sides[1]} depends on {what}")
         self.left = left
         self.relation = relation
         self.right = right
@@ -44,7 +51,8 @@ class UndecidedError(ModelError):
             return ""
         (dim,) = deciding
         sizes = range(dim.low, dim.high + 1, dim.divisor)
-        if isinstance(dim.source, Count) or len(sizes) > _MOST_TRIED:
+        text = len(str(self.left)) + len(str(self.right))
+        if isinstance(dim.source, Count) or len(sizes) > _MOST_TRIED or text * len(sizes) > _MOST_TEXT:
             return ""
         parts = [(holds, list(group)) for holds, group in groupby(sizes, key=lambda size: self._holds(dim.name, size))]
         if len(parts) > _MOST_PARTS or any(holds is None for holds, _ in parts):

@@ -9,7 +9,8 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import BranchAttrs, bodies
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import upper
+from nautilus_cli.ir.dims import same, upper
+from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.spec import Control, Inference, Operator
@@ -29,8 +30,14 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
 
 def fits(given: TensorType, wanted: TensorType) -> bool:
     """Whether a result of a branch is one of the node, or begins one."""
-    is_beginning = len(given.shape) == len(wanted.shape) == 1 and upper(ceiling(given.static[0]) - wanted.static[0]) <= 0
-    return given.dtype == wanted.dtype and (given == wanted or is_beginning)
+    if given.dtype != wanted.dtype or given == wanted:
+        return given.dtype == wanted.dtype
+    return len(given.shape) == len(wanted.shape) == 1 and never_exceeds(ceiling(given.static[0]), wanted.static[0])
+
+
+def never_exceeds(size: int, other: int) -> bool:
+    """Whether SIZE is OTHER at most: by the bounds of what is between, or because OTHER is a maximum of it, which bounds may not show."""
+    return upper(size - other) <= 0 or same(maximum(size, other), other)
 
 
 def check_inputs(given: tuple[TensorType | None, ...], wanted: tuple[TensorType, ...]) -> None:

@@ -19,6 +19,7 @@ from nautilus_cli.ir.floats import is_float, of_float
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.indicators import at_most, chosen, equal, less
+from nautilus_cli.ir.overlong import OverlongError
 from nautilus_cli.ir.substitution import substitute_float
 from nautilus_cli.ir.types import DType, TensorType
 from nautilus_cli.ir.undecided import UndecidedError
@@ -185,7 +186,7 @@ def contents(
         return _moved(operator, attrs, inputs, results)
     try:
         return _computed(operator.name, attrs, inputs, results)
-    except UndecidedError:
+    except (UndecidedError, OverlongError):
         return None
 
 

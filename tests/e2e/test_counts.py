@@ -269,6 +269,17 @@ def test_numbers_that_decide_shapes(tmp_path: Path) -> None:
     hold(s.model(), [{"mask": mask, "x": values} for mask in masks(40)], tmp_path)
 
 
+def test_numbers_of_inputs_that_the_host_could_read(tmp_path: Path) -> None:
+    """A few numbers are read by the host where that helps; what it cannot work out of them, a kernel does as it does for many."""
+    s = Network()
+    x = s.input("x", np.float32, 4)
+    is_great = s.node("Cast", s.node("Greater", x, s.constant(0, np.float32)), to=TensorProto.INT64)
+    s.node("Range", s.constant(0), s.node("ReduceSum", is_great, keepdims=0), s.constant(1))
+    s.node("Slice", s.constant(np.arange(12).reshape(3, 4)), s.constant([0]), s.node("ArgMax", x, axis=0, keepdims=1), s.constant([0]))
+    feeds = [{"x": np.array(x, np.float32)} for x in ([1, 2, -1, 3], [-1, -2, -3, -1], [3, 2, 2, 1])]
+    hold(s.model(), feeds, tmp_path)
+
+
 def test_a_number_that_decides_a_shape_beyond_its_bound(tmp_path: Path) -> None:
     """Negative, above what there is to take, and above the default bound of a size: an error, after which the library goes on."""
     s = Network()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from nautilus_cli.ir.constructors import symbol
-from nautilus_cli.ir.dims import lower, same
+from nautilus_cli.ir.dims import lower, same, upper
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.undecided import UndecidedError
 from tests.unit.ir.formulas import SIZES, SYMBOLS, Formula, formulas
@@ -46,6 +46,13 @@ def test_a_crop_from_the_centre_keeps_its_size() -> None:
     start = (room - size) // 2
     assert lower(room - size) == 0 and lower(start) == 0
     assert same(minimum(start + size, room) - minimum(start, room), size)
+
+
+def test_what_all_terms_share_is_taken_out() -> None:
+    """What an iteration leaves of a state is at most what there is room for: m*(n - 7) has a sign where m*n and 7*m do not tell it."""
+    n, m = symbol("n", 0, 7), symbol("m", 0, 5)
+    assert 2555 * m * n <= 17885 * m
+    assert upper(m * m * n - 7 * m * m) == 0 and lower(m * m * n - 7 * m * m) == -175
 
 
 @pytest.mark.parametrize(
