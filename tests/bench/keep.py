@@ -6,8 +6,10 @@ Usage:
     python -m tests.bench.keep gated RUN.json WHERE            of `tests.bench.gemm.gated`
     python -m tests.bench.keep models RUN.jsonl WHERE          of `tests.bench.zoo --out`; models that are not in it stay
     python -m tests.bench.keep peers RUN.jsonl WHERE           of `tests.bench.peers --out`, likewise
-    python -m tests.bench.keep dynamic RUN.json WHERE          of `tests.bench.dynamic run`; of images, `open_vit`
+    python -m tests.bench.keep dynamic RUN.json WHERE          of `tests.bench.dynamic run`; of images, `open_vit`; of GPT-2, `dynamic_gpt2`
     python -m tests.bench.keep loops RUN.jsonl WHERE           of `tests.bench.loops run --out`
+    python -m tests.bench.keep while RUN.json WHERE            of `tests.bench.while_nodes`
+    python -m tests.bench.keep beside RUN.json WHERE           of `tests.bench.gemm beside`; instructions that are not in it stay
 
 WHERE names the device and the tree that was measured, as in "NVIDIA H200, driver 580.159, CUDA 13.0, tree 172f182".
 """
@@ -132,6 +134,18 @@ def loops(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
     return {"where": where, "rows": [dict(row) for row in run]}
 
 
+def beside(run: Iterable[Mapping[str, Any]], where: str) -> dict[str, Any]:
+    """Return what instructions cost tensor cores, and how often one is issued."""
+    kept = {row["kind"]: row for row in read("beside")["rows"]}
+    for row in run:
+        kept[row["kind"]] = {
+            "kind": row["kind"],
+            **{key: round(row[key], 3) for key in ("stolen", "interval_alone", "interval_beside")},
+            "where": where,
+        }
+    return {"rows": list(kept.values())}
+
+
 KINDS: dict[str, Callable[[Any, str], dict[str, Any]]] = {
     "products": products,
     "open_products": open_products,
@@ -140,6 +154,9 @@ KINDS: dict[str, Callable[[Any, str], dict[str, Any]]] = {
     "dynamic": dynamic,
     "loops": loops,
     "open_vit": dynamic,
+    "dynamic_gpt2": dynamic,
+    "while": loops,
+    "beside": beside,
     "peers": peers,
 }
 

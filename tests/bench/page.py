@@ -276,16 +276,25 @@ def beside_static(name: str, sizes: str) -> str:
 def first_calls() -> str:
     """Return what random shapes in sequence cost."""
     return table(
-        ("random shapes", "worst first call / steady", "median", "second call longer by, median / worst", "device memory grew by"),
+        (
+            "random shapes",
+            "worst first call / steady",
+            "median",
+            "of it, until sizes are worked out / all is launched, median",
+            "second call longer by, median / worst",
+            "device memory grew by",
+        ),
         (
             (
-                f"{one['shapes']}, seed {one['seed']}",
+                f"{model}, {one['shapes']}, seed {one['seed']}",
                 f"{one['worst_first']:.2f}",
                 f"{one['median_first']:.2f}",
+                f"{one['median_reshape_us']:.0f} / {one['median_launched_us']:.0f} µs",
                 f"{one['median_graph_us']:.0f} / {one['worst_graph_us']:.0f} µs",
                 f"{one['grown_bytes']} bytes",
             )
-            for one in read("dynamic")["sequences"]
+            for name, model in (("dynamic", "BERT-base"), ("dynamic_gpt2", "GPT-2"))
+            for one in read(name).get("sequences", ())
         ),
     )
 
@@ -298,7 +307,53 @@ def loops() -> str:
     )
 
 
+def while_nodes() -> str:
+    """Return what an iteration of a WHILE node costs, by what its body holds."""
+    found: dict[tuple[int, str], dict[tuple[bool, int], float]] = {}
+    for row in read("while")["rows"]:
+        found.setdefault((row["kernels"], row["condition"]), {})[row["programmatic"], row["copies"]] = row["us"]
+    return table(
+        ("kernels", "the condition is set by", "µs", "with a copy of 256 bytes", "programmatic edges", "both"),
+        (
+            (
+                str(kernels),
+                "the last of them" if condition == "inside" else "one more",
+                *(us(times[key]) for key in ((False, 0), (False, 1), (True, 0), (True, 1))),
+            )
+            for (kernels, condition), times in found.items()
+        ),
+    )
+
+
+INSTRUCTIONS = {
+    **{f"multiplications_{chains}": f"FFMA, {chains} independent" for chains in (1, 2, 3, 4, 8)},
+    "maxima": "FMNMX, 8 independent",
+    "exponentials": "MUFU, 8 independent",
+    "alternating": "FFMA and FMNMX in turns",
+    "gelu_short": "a bias and GELU, short",
+    "gelu_beside": "a bias and GELU as it stands beside products",
+}
+"""Names of the kinds of tests/bench/gemm/beside.cu; others are called by what they are."""
+
+
+def beside() -> str:
+    """Return what instructions of other warps cost tensor cores."""
+    return table(
+        ("instructions", "cycles of tensor cores that each takes", "one every ... cycles, alone", "beside products"),
+        (
+            (
+                INSTRUCTIONS.get(row["kind"], row["kind"]),
+                f"{max(row['stolen'], 0):.2f}",
+                f"{row['interval_alone']:.2f}",
+                f"{row['interval_beside']:.2f}",
+            )
+            for row in read("beside")["rows"]
+        ),
+    )
+
+
 TABLES: Mapping[str, Callable[[], str]] = {
+    "beside": beside,
     "dynamic": lambda: beside_static("dynamic", "batch × sequence"),
     "epilogues": epilogues,
     "few_rows": few_rows,
@@ -311,6 +366,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "open_vit": lambda: beside_static("open_vit", "images × height × width"),
     "products": products,
     "summary": summary,
+    "while": while_nodes,
 }
 
 _PLACE = re.compile(r"(<!-- table (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

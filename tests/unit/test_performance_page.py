@@ -48,6 +48,18 @@ def test_every_table_stands_between_its_marks() -> None:
     assert len(names) == TEXT.count("<!-- end -->") and set(names) <= set(page.TABLES)
 
 
+def test_the_readme_says_what_new_shapes_cost_in_the_last_run() -> None:
+    text = " ".join((page.DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    sequences = keep.read("dynamic")["sequences"]
+    (median, worst), (second, longest) = (
+        ([one[f"median_{key}"] for one in sequences], max(one[f"worst_{key}"] for one in sequences)) for key in ("first", "graph_us")
+    )
+    launches = keep.read("dynamic")["open"]["launches"]
+    assert f"{min(second) / 1e3:.1f} to {max(second) / 1e3:.1f} ms once in the median of random shapes, {longest / 1e3:.1f} at most" in text
+    assert f"({launches} launches, H200)" in text
+    assert f"{min(median):.1f} to {max(median):.1f} times as long as later ones in the median, and {worst:.1f} at most" in text
+
+
 def test_the_fastest_kernel_and_the_choice_of_a_product_are_kept(docs: Path) -> None:
     run = [
         measured("8x64x32-fp16-kk", "chosen", 9.0),
@@ -85,6 +97,8 @@ SEQUENCE = {
     "seed": 5,
     "worst_first": 1.9,
     "median_first": 1.5,
+    "median_reshape_us": 3.0,
+    "median_launched_us": 7.0,
     "median_graph_us": 10.0,
     "worst_graph_us": 20.0,
     "grown_bytes": 0,
@@ -114,14 +128,22 @@ RUNS: dict[str, Any] = {
     ],
     "dynamic": {"model": "net", "dims": [], "open": {}, "sequences": [SEQUENCE], "rows": [BESIDE]},
     "open_vit": {"model": "net", "dims": [], "open": {}, "rows": [BESIDE]},
+    "dynamic_gpt2": {"model": "net", "dims": [], "open": {}, "sequences": [SEQUENCE], "rows": []},
+    "while": [
+        {"kernels": 4, "condition": "apart", "programmatic": early, "copies": copies, "us": 1.0 + 2 * early + copies}
+        for early in (False, True)
+        for copies in (0, 1)
+    ],
+    "beside": [{"kind": "maxima", "stolen": 0.5, "interval_alone": 2.0, "interval_beside": 4.0}],
     "loops": [{"name": "newton", "launches": 1, "stream_us": 2.0, "graph_us": 1.0, "match": True}],
 }
 CELLS = {
+    "beside": "| FMNMX, 8 independent | 0.50 | 2.00 | 4.00 |",
     "dynamic": "| 2×64 | 10.00 | 11.00 | 1.10 |",
     "epilogues": "| 64³ fp16 | 8.00 | 9.00, 12.5% | 10.00, 25.0% | 12.00 / 12.00 |",
     "few_rows": "| 4×2048×2048 bf16 | 6.00 / 5.00 | 1.68 | 12.00 | 2.00 / 2.40 | 2.40 |",
     "ffma": "| 64³ | 6.00 | 0.1 | 12.00 | 2.00 | 2.00 |",
-    "first_calls": "| 3, seed 5 | 1.90 | 1.50 | 10 / 20 µs | 0 bytes |",
+    "first_calls": "| GPT-2, 3, seed 5 | 1.90 | 1.50 | 3 / 7 µs | 10 / 20 µs | 0 bytes |",
     "gated": "| 1×2×3 | 4.00 | 5.00 | 9.00 |",
     "loops": "| newton | 1 | 2.00 | 1.00 |",
     "models": "| net | 3 | 4.00 | 4.00 | 7.50 | – | 2.0e-03 | 2.0e-03 |",
@@ -129,6 +151,7 @@ CELLS = {
     "open_vit": "| 2×64 | 10.00 | 11.00 | 1.10 |",
     "products": "| 64³ fp16 | 9.00 / 8.00 | 12.00 | 1.33 / 1.50 | 1.50 | 128×64, 2 |",
     "summary": "| fp16, smaller | 1 | 1.50 | 1.50 | 1.000 | 1.00 |",
+    "while": "| 4 | one more | 1.00 | 2.00 | 3.00 | 4.00 |",
 }
 
 
