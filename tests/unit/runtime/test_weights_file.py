@@ -1,5 +1,6 @@
 """Weights in a file beside the library: found wherever the library is loaded from, and never those of another."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -118,6 +119,7 @@ def test_leaves_nothing_open(path: Path):
     def maps() -> int:
         return Path("/proc/self/maps").read_text().count(NAME)
 
+    gc.collect()  # what other tests have left
     before = open_files()
     with nautilus_cli.load(path):
         assert maps() == 0  # copied to the device, then unmapped
