@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from heapq import heapify, heappop, heappush
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.names import node_label
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ir.order import sources_first
 
 
 def check_names(model: ModelProto) -> None:
@@ -102,23 +102,9 @@ def free_names(graph: GraphProto) -> set[str]:
 
 def _sorted(sources: Sequence[set[int]], nodes: Sequence[NodeProto]) -> list[int]:
     """Return a topological order of numbered nodes, the lowest ready number first."""
-    readers: list[list[int]] = [[] for _ in sources]
-    for number, needed in enumerate(sources):
-        for source in needed:
-            readers[source].append(number)
-    waiting = [len(needed) for needed in sources]
-    ready = [number for number, count in enumerate(waiting) if count == 0]
-    heapify(ready)
-    order: list[int] = []
-    while ready:
-        number = heappop(ready)
-        order.append(number)
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if waiting[reader] == 0:
-                heappush(ready, reader)
-    if len(order) < len(sources):
-        cycle = _cycle(sources, {number for number, count in enumerate(waiting) if count})
+    order, stuck = sources_first(sources)
+    if stuck:
+        cycle = _cycle(sources, stuck)
         labels = [quoted(node_label(nodes[number], number)) for number in cycle[:5]]
         raise ModelError(
             f"the nodes form a cycle: {' -> '.join([*labels, *(('...',) if len(cycle) > 5 else ()), labels[0]])}",
@@ -127,7 +113,7 @@ def _sorted(sources: Sequence[set[int]], nodes: Sequence[NodeProto]) -> list[int
     return order
 
 
-def _cycle(sources: Sequence[set[int]], stuck: set[int]) -> list[int]:
+def _cycle(sources: Sequence[set[int]], stuck: frozenset[int]) -> list[int]:
     """Return one cycle, in the direction of the data; every stuck node waits for another one."""
     path: list[int] = []
     place: dict[int, int] = {}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from heapq import heapify, heappop, heappush
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.counts import counts_of, counts_of_value
 from nautilus_cli.ir.graph import Graph, Node, Value
+from nautilus_cli.ir.order import sources_first
 
 NO_NODES: Mapping[Node, Sequence[Node]] = {}
 NO_VALUES: Mapping[Value, Value] = {}
@@ -94,25 +94,11 @@ def sort(nodes: Iterable[Node], counts: Sequence[tuple[str, Value]] = ()) -> tup
             sources[number] |= {held[s.name] for s in counts_of(node) if s.name in held} - {number}
     if all(source < number for number, needed in enumerate(sources) for source in needed):
         return nodes
-    readers: list[list[int]] = [[] for _ in nodes]
-    for number, needed in enumerate(sources):
-        for source in needed:
-            readers[source].append(number)
-    waiting = [len(needed) for needed in sources]
-    ready = [number for number, count in enumerate(waiting) if count == 0]
-    heapify(ready)
-    order: list[Node] = []
-    while ready:
-        number = heappop(ready)
-        order.append(nodes[number])
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if waiting[reader] == 0:
-                heappush(ready, reader)
-    if len(order) < len(nodes):
-        stuck = next(node for node, count in zip(nodes, waiting, strict=True) if count)
-        raise InternalError(f"the graph is cyclic at {stuck.op}", where=", ".join(stuck.origin) or None)
-    return tuple(order)
+    order, stuck = sources_first(sources)
+    if stuck:
+        first = nodes[min(stuck)]
+        raise InternalError(f"the graph is cyclic at {first.op}", where=", ".join(first.origin) or None)
+    return tuple(nodes[number] for number in order)
 
 
 def _reading(node: Node, ends: Mapping[Value, Value]) -> Node:

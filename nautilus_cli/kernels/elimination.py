@@ -9,7 +9,8 @@ from itertools import product
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.checks import thread_violations
+from nautilus_cli.kernels.limits import WARP_THREADS
 from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
@@ -60,10 +61,8 @@ class EliminationFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
         team = schedule.team_threads
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if not is_power(team):
             reasons.append(f"team_threads is {team}; it must be a power of two")
         elif schedule.threads % team:

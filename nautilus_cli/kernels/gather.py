@@ -9,7 +9,8 @@ from itertools import product
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.checks import thread_violations
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, TRANSACTION_BYTES
 from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
 
@@ -67,9 +68,7 @@ class GatherFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if schedule.column_threads < 1 or schedule.threads % schedule.column_threads:
             reasons.append(f"{schedule.threads} threads are no multiple of {schedule.column_threads} threads a row")
         if not is_power(schedule.vector):

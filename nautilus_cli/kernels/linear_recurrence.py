@@ -8,7 +8,8 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_THREADS, WARP_THREADS
+from nautilus_cli.kernels.checks import thread_violations
+from nautilus_cli.kernels.limits import WARP_THREADS
 from nautilus_cli.targets.base import Target
 
 _MOST_ELEMENTS = 128
@@ -77,9 +78,7 @@ class LinearRecurrenceFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if schedule.key_threads not in (1, 2, 4, 8, 16, 32):
             reasons.append(f"key_threads is {schedule.key_threads}; it must be a power of two up to a warp")
             return tuple(reasons)

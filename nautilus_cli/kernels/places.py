@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product as combinations
 
-from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.checks import grid_violations, thread_violations
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, TRANSACTION_BYTES
 from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.targets.base import Target
 
@@ -60,16 +60,13 @@ def violations(work: Places, schedule: Schedule) -> tuple[str, ...]:
     s = schedule
     if wrong := power_violations(s):
         return wrong
-    reasons = []
-    if s.threads > MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
+    reasons = [*thread_violations(s.threads)]
     if s.lanes > s.threads:
         return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
     if not divides(s.vector, work.channels):
         reasons.append(f"a vector of {s.vector} does not divide {work.channels} channels")
     blocks = geometry(work, s).grid
-    if upper(blocks[0]) > MOST_BLOCKS_X or upper(blocks[2]) > MOST_BLOCKS_Y:
-        reasons.append(f"a grid of {blocks} blocks is larger than a launch can be")
+    reasons += grid_violations(blocks)
     return tuple(reasons)
 
 

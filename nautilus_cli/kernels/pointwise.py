@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import TRANSACTION_BYTES
 from nautilus_cli.kernels.powers import is_power
 from nautilus_cli.targets.base import Target
@@ -62,9 +63,7 @@ class PointwiseFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= 1024:
-            reasons.append(f"{schedule.threads} threads a block; 1 to 1024 are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if not is_power(schedule.vector):
             reasons.append(f"a vector of {schedule.vector} elements; it must be a power of two")
         if schedule.unroll < 1:

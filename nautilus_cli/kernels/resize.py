@@ -11,7 +11,8 @@ from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.checks import grid_violations, thread_violations
+from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, TRANSACTION_BYTES
 from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.targets.base import Target
 
@@ -83,9 +84,7 @@ class ResizeFamily:
         s = schedule
         if wrong := power_violations(s):
             return wrong
-        reasons = []
-        if s.threads > MOST_THREADS:
-            reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
+        reasons = [*thread_violations(s.threads)]
         if s.lanes > s.threads:
             return (*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block")
         if not divides(s.vector, problem.channels):
@@ -93,8 +92,7 @@ class ResizeFamily:
         if s.rows * s.vector > _MOST_SUMS:
             reasons.append(f"{s.rows} rows of {s.vector} channels are more than the {_MOST_SUMS} results that a thread may hold")
         grid = _grid(problem, s)
-        if grid[0] > MOST_BLOCKS_X or grid[2] > MOST_BLOCKS_Y:
-            reasons.append(f"a grid of {grid} blocks is larger than a launch can be")
+        reasons += grid_violations(grid)
         return tuple(reasons)
 
     def choose(self, problem: Problem, target: Target) -> Schedule:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
 from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
 from nautilus_cli.targets.base import Target
@@ -78,8 +79,7 @@ class RowFamily:
         for name in ("row_lanes", "column_threads", "vector"):
             if not is_power(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons += thread_violations(schedule.threads)
         if schedule.row_lanes > WARP_THREADS:
             reasons.append(f"{schedule.row_lanes} row lanes; a warp has {WARP_THREADS}")
         if group and schedule.threads % group:

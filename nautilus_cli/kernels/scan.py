@@ -8,6 +8,7 @@ from itertools import product
 
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
 from nautilus_cli.kernels.powers import is_power, power_divisor
 from nautilus_cli.targets.base import Target
@@ -65,9 +66,7 @@ class ScanFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         for name in ("column_threads", "vector"):
             if not is_power(getattr(schedule, name)):
                 reasons.append(f"{name} is {getattr(schedule, name)}; it must be a power of two")

@@ -9,7 +9,8 @@ from itertools import product
 from nautilus_cli.ir.quotients import divides
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
+from nautilus_cli.kernels.checks import thread_violations
+from nautilus_cli.kernels.limits import MOST_BLOCKS_X, TRANSACTION_BYTES, WARP_THREADS
 from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
 from nautilus_cli.targets.base import Target
 
@@ -85,9 +86,7 @@ class ScatterFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if schedule.group_threads not in (1, WARP_THREADS):
             reasons.append(f"{schedule.group_threads} threads a group; 1 or {WARP_THREADS} are possible")
         elif schedule.threads % schedule.group_threads:

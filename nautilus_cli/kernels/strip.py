@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import product as combinations
 from math import ceil
 
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.estimates import CYCLES_PER_US
 from nautilus_cli.kernels.limits import (
     LINE_BYTES,
     MOST_BLOCKS_X,
     MOST_BLOCKS_Y,
     MOST_RESIDENT_BLOCKS,
-    MOST_THREADS,
     SCHEDULERS,
     TRANSACTION_BYTES,
     WARP_THREADS,
@@ -71,9 +71,7 @@ def violations(window: Window, channels: int, schedule: Schedule) -> list[str]:
     for name, value in (("threads", s.threads), ("lanes", s.lanes), ("vector", s.vector), ("pixels", s.pixels)):
         if not is_power(value):
             return [f"{name} is {value}; it must be a power of two"]
-    reasons = []
-    if s.threads > MOST_THREADS:
-        reasons.append(f"{s.threads} threads a block; at most {MOST_THREADS} are possible")
+    reasons = [*thread_violations(s.threads)]
     if s.lanes > s.threads:
         return [*reasons, f"{s.lanes} lanes are more than the {s.threads} threads of a block"]
     if channels % s.vector:

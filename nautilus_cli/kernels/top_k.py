@@ -10,6 +10,7 @@ from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_BLOCKS_Y, MOST_THREADS, WARP_THREADS
 from nautilus_cli.kernels.powers import is_power, power_at_least
 from nautilus_cli.targets.base import Target
@@ -79,9 +80,7 @@ class TopKFamily:
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""
-        reasons = []
-        if not 1 <= schedule.threads <= MOST_THREADS:
-            reasons.append(f"{schedule.threads} threads a block; 1 to {MOST_THREADS} are possible")
+        reasons = [*thread_violations(schedule.threads)]
         if not is_power(schedule.row_threads):
             reasons.append(f"row_threads is {schedule.row_threads}; it must be a power of two")
         elif schedule.threads % schedule.row_threads:

@@ -14,9 +14,9 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.checks import one_of, operand, operand_count, optional_operand, same_dtype
 from nautilus_cli.ops.element_types import FLOATS
+from nautilus_cli.ops.explicit_convolution import explicit_convolution
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.spec import Anchor, Emitter, Inference, Operator
-from nautilus_cli.ops.wide import reshape
 from nautilus_cli.ops.window import AUTO_PADS, one_each
 
 
@@ -157,7 +157,7 @@ def _evaluate(attrs: ConvTransposeAttrs, arrays: tuple[np.ndarray | None, ...], 
 
 def _normalise(emitter: Emitter, attrs: ConvTransposeAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...] | None:
     """Make the bias an addition, one spatial dimension two, and every attribute explicit."""
-    x, w, bias = (*operands, None)[:3]
+    x, w = operands[:2]
     assert x is not None
     assert w is not None
     found = spread(attrs, x.type.static, w.type.static)
@@ -175,17 +175,7 @@ def _normalise(emitter: Emitter, attrs: ConvTransposeAttrs, operands: tuple[Valu
         pads=(*zero, *found.begin, *zero, *(max(0, n) for n in rest)),
         output_padding=(*zero, *(max(0, -n) for n in rest)),
     )
-    if bias is None and full == attrs:
-        return None
-    if line:
-        x, w = (reshape(emitter, v, (*v.type.static[:2], 1, v.type.static[2])) for v in (x, w))
-    result = emitter.node("ConvTranspose", [x, w], full)
-    if line:
-        batch, channels, _, size = result.type.static
-        result = reshape(emitter, result, (batch, channels, size))
-    if bias is not None:
-        result = emitter.node("Add", [result, reshape(emitter, bias, (1, bias.type.elements, *(1 for _ in found.sizes)))])
-    return (result,)
+    return explicit_convolution(emitter, "ConvTranspose", attrs, full, operands)
 
 
 OPERATOR = Operator(

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops import recurrent
-from nautilus_cli.ops.recurrent import Layer
-from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-
-_STATES = 1
+from nautilus_cli.ops.recurrent import Layer, layer_operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +35,4 @@ def _layer(attrs: GRUAttrs) -> Layer:
     )
 
 
-def _infer(inference: Inference) -> tuple[TensorType, ...]:
-    return recurrent.infer(_layer(inference.attrs), inference, _STATES)
-
-
-def _evaluate(attrs: GRUAttrs, arrays: tuple[np.ndarray | None, ...], outputs: int) -> tuple[np.ndarray, ...]:
-    return recurrent.evaluate(_layer(attrs), arrays, outputs)
-
-
-def _build(emitter: Emitter, attrs: GRUAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-    return recurrent.build(_layer(attrs), emitter, operands, _STATES)
-
-
-OPERATOR = Operator(
-    name="GRU",
-    infer=_infer,
-    evaluate=_evaluate,
-    lowering=Decompose(_build),
-    source="ONNX 28, GRU-22",
-    attributes=GRUAttrs,
-    since=7,
-)
+OPERATOR = layer_operator("GRU", GRUAttrs, _layer, states=1, source="ONNX 28, GRU-22")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from nautilus_cli.ops.element_types import FLOATS
 from nautilus_cli.ops.precision import stored, widened
 from nautilus_cli.ops.recurrence import FUNCTIONS, GATES, RecurrenceAttrs
 from nautilus_cli.ops.recurrence import OPERATOR as RECURRENCE
-from nautilus_cli.ops.spec import Emitter, Inference
+from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
 from nautilus_cli.ops.wide import reshape
 
 DIRECTIONS = ("forward", "reverse", "bidirectional")
@@ -78,6 +78,31 @@ class Layer:
             is_reverse=direction == 1 or self.direction == "reverse",
             is_quantised=self.is_quantised,
         )
+
+
+def layer_operator(name: str, attributes: type, layer: Callable[[Any], Layer], *, states: int, source: str) -> Operator:
+    """Return the operator of a layer.
+
+    Args:
+        name: of the operator.
+        attributes: type of its attributes.
+        layer: what they say in common terms.
+        states: that steps hand on; the cell state is the second.
+        source: of its specification.
+    """
+
+    def infer_types(inference: Inference) -> tuple[TensorType, ...]:
+        return infer(layer(inference.attrs), inference, states)
+
+    def evaluated(attrs: Any, arrays: tuple[np.ndarray | None, ...], outputs: int) -> tuple[np.ndarray, ...]:
+        return evaluate(layer(attrs), arrays, outputs)
+
+    def built(emitter: Emitter, attrs: Any, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
+        return build(layer(attrs), emitter, operands, states)
+
+    return Operator(
+        name=name, infer=infer_types, evaluate=evaluated, lowering=Decompose(built), source=source, attributes=attributes, since=7
+    )
 
 
 def infer(layer: Layer, inference: Inference, states: int) -> tuple[TensorType, ...]:

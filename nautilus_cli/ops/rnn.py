@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from nautilus_cli.ops.recurrent import Layer, layer_operator
 
-from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops import recurrent
-from nautilus_cli.ops.recurrent import Layer
-from nautilus_cli.ops.spec import Decompose, Emitter, Inference, Operator
-
-_STATES = 1
 _DEFAULT = ("Tanh", "Tanh")
 
 
@@ -43,24 +36,4 @@ def _layer(attrs: RNNAttrs) -> Layer:
     )
 
 
-def _infer(inference: Inference) -> tuple[TensorType, ...]:
-    return recurrent.infer(_layer(inference.attrs), inference, _STATES)
-
-
-def _evaluate(attrs: RNNAttrs, arrays: tuple[np.ndarray | None, ...], outputs: int) -> tuple[np.ndarray, ...]:
-    return recurrent.evaluate(_layer(attrs), arrays, outputs)
-
-
-def _build(emitter: Emitter, attrs: RNNAttrs, operands: tuple[Value | None, ...]) -> tuple[Value | None, ...]:
-    return recurrent.build(_layer(attrs), emitter, operands, _STATES)
-
-
-OPERATOR = Operator(
-    name="RNN",
-    infer=_infer,
-    evaluate=_evaluate,
-    lowering=Decompose(_build),
-    source="ONNX 28, RNN-22",
-    attributes=RNNAttrs,
-    since=7,
-)
+OPERATOR = layer_operator("RNN", RNNAttrs, _layer, states=1, source="ONNX 28, RNN-22")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_REGISTERS
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
 from nautilus_cli.kernels.mma_product.resources import MMA_M, STEP_BYTES, finished_columns, grid, registers, smem_bytes
@@ -16,7 +17,6 @@ from nautilus_cli.kernels.product.checks import (
     copy_violations,
     launch_violations,
     result_violations,
-    thread_violations,
     tile_violations,
 )
 from nautilus_cli.targets.base import Target

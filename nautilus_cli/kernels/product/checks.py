@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nautilus_cli.kernels.limits import MOST_BLOCKS_X, MOST_BLOCKS_Y, MOST_CLUSTER, MOST_THREADS, TRANSACTION_BYTES
+from nautilus_cli.kernels.checks import grid_violations
+from nautilus_cli.kernels.limits import MOST_CLUSTER, TRANSACTION_BYTES
 from nautilus_cli.kernels.product.problem import Product
 from nautilus_cli.kernels.product.tiles import Tiling, items
 from nautilus_cli.targets.base import Target
 
 _MOST_ITEMS = 64
-
-
-def thread_violations(threads: int) -> Iterator[str]:
-    """Yield why a block cannot have so many threads."""
-    if threads > MOST_THREADS:
-        yield f"{threads} threads a block; at most {MOST_THREADS} are possible"
 
 
 def cluster_violations(cluster_k: int, target: Target) -> Iterator[str]:
@@ -64,8 +59,7 @@ def result_violations(n: int, vector_c: int, *, is_paired: bool) -> Iterator[str
 
 def launch_violations(grid: tuple[int, int, int], reach: int) -> Iterator[str]:
     """Yield why so many blocks, which reach to some coordinate, cannot be launched."""
-    if grid[0] > MOST_BLOCKS_X or grid[2] > MOST_BLOCKS_Y:
-        yield f"a grid of {grid} blocks is larger than a launch can be"
+    yield from grid_violations(grid)
     if reach > 2**31:
         yield "an extent is beyond 31 bits"
 

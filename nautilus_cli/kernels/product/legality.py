@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_REGISTERS, TRANSACTION_BYTES, WARP_THREADS
 from nautilus_cli.kernels.powers import power_violations
-from nautilus_cli.kernels.product.checks import launch_violations, result_violations, thread_violations, tile_violations
+from nautilus_cli.kernels.product.checks import launch_violations, result_violations, tile_violations
 from nautilus_cli.kernels.product.problem import Product
 from nautilus_cli.kernels.product.resources import registers, smem_bytes
 from nautilus_cli.kernels.product.schedule import Schedule

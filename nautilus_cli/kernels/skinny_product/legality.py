@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from nautilus_cli.ir.functions import maximum
+from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import (
     WARP_THREADS,
 )
@@ -15,7 +16,6 @@ from nautilus_cli.kernels.product.checks import (
     copy_violations,
     launch_violations,
     result_violations,
-    thread_violations,
     vector_violations,
 )
 from nautilus_cli.kernels.skinny_product.problem import SkinnyProduct

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from nautilus_cli.errors import InternalError
+from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import from_strides, identity, regroup
 from nautilus_cli.ir.types import BOOL, F32
 from nautilus_cli.lowering.building.epilogue import epilogue_expression
@@ -38,24 +39,7 @@ def lower(lowering: Lowering) -> Lowered:
     right = operand(lowering, slots, b, regroup(at_b, [[], [1], [0]]), regroup(at_b, [[], [0], [1]]))
     walk = regroup(identity(result.type.static), [[], m_dims, [len(rows)]])
 
-    def normalised(builder: ExpressionBuilder) -> int:
-        """Return the step of the result, of the sum, the mean and the variance."""
-        total, mean, variance = (builder.parameter(number, F32) for number in range(3))
-        if not attrs.is_centred:
-            variance = builder.apply("add", (variance, builder.apply("mul", (mean, mean), F32)), F32)
-        epsilon = builder.constant(attrs.epsilon, F32)
-        deviation = builder.apply("sqrt", (builder.apply("add", (variance, epsilon), F32),), F32)
-        scale = builder.apply("reciprocal", (deviation,), F32)
-        if attrs.is_centred:  # the sum of a row of one number is of roundings alone; without an epsilon it is 0/0
-            zero = builder.constant(0.0, F32)
-            nothing = builder.apply("mul", (scale, zero), F32)
-            scale = builder.apply("where", (builder.apply("equal", (variance, zero), BOOL), nothing, scale), F32)
-        scaled = builder.apply("mul", (total, scale), F32)
-        if bias is None:
-            return scaled
-        return builder.apply("add", (scaled, builder.value(bias, from_strides((1, m, n), (0, 0, 1)))), F32)
-
-    epilogue = epilogue_expression(lowering, slots, result, walk, given=normalised)
+    epilogue = epilogue_expression(lowering, slots, result, walk, given=lambda builder: _normalised(builder, attrs, bias, (1, m, n)))
     held, to_held = look_through(moments, lowering.transparent())
     if not to_held.is_identity:
         raise InternalError("moments lie otherwise than the rows", where=result.tensor)
@@ -72,3 +56,21 @@ def lower(lowering: Lowering) -> Lowered:
         moments={"moment_parts": parts, "moment_columns": k // parts, **leaves},
     )
     return product.lowered((("Epilogue", epilogue), ("Moments", taken), *left_behind), slots, lowering.fp32_mode)
+
+
+def _normalised(builder: ExpressionBuilder, attrs: NormalizedMatMulAttrs, bias: Value | None, extents: tuple[int, int, int]) -> int:
+    """Return the step of the result at (batch, row, column), of what the kernel hands in: the sum, the mean and the variance."""
+    total, mean, variance = (builder.parameter(number, F32) for number in range(3))
+    if not attrs.is_centred:
+        variance = builder.apply("add", (variance, builder.apply("mul", (mean, mean), F32)), F32)
+    epsilon = builder.constant(attrs.epsilon, F32)
+    deviation = builder.apply("sqrt", (builder.apply("add", (variance, epsilon), F32),), F32)
+    scale = builder.apply("reciprocal", (deviation,), F32)
+    if attrs.is_centred:  # the sum of a row of one number is of roundings alone; without an epsilon it is 0/0
+        zero = builder.constant(0.0, F32)
+        nothing = builder.apply("mul", (scale, zero), F32)
+        scale = builder.apply("where", (builder.apply("equal", (variance, zero), BOOL), nothing, scale), F32)
+    scaled = builder.apply("mul", (total, scale), F32)
+    if bias is None:
+        return scaled
+    return builder.apply("add", (scaled, builder.value(bias, from_strides(extents, (0, 0, 1)))), F32)

@@ -50,7 +50,7 @@ def test_choice_is_legal_for_any_problem(m: int, n: int, k: int, batch: int, mul
         ({"cluster_k": 16}, "16 blocks in a cluster; at most 8"),
         ({"stages": 1}, "2 to 8 are written"),
         ({"stages": 9}, "2 to 8 are written"),
-        ({"tile_m": 256, "tile_n": 256, "warp_m": 16, "warp_n": 16}, "at most 1024"),
+        ({"tile_m": 256, "tile_n": 256, "warp_m": 16, "warp_n": 16}, "1 to 1024"),
         ({"vector_a": 16}, "more than a transaction"),
         ({"vector_b": 8, "tile_k": 16, "stages": 3}, None),
         ({"vector_c": 16}, "neighbours meet in a lane"),

@@ -75,7 +75,7 @@ def test_choice_is_legal_for_convolutions(name: str) -> None:
         ({"thread_m": 64}, "larger than the block's"),
         ({"stages": 5}, "at most 4"),
         ({"slices_k": 32}, "without work"),
-        ({"tile_m": 256, "tile_n": 256, "thread_m": 2}, "at most 1024"),
+        ({"tile_m": 256, "tile_n": 256, "thread_m": 2}, "1 to 1024"),
         ({"vector_a": 32}, "longer than the tile"),
         ({"vector_b": 8}, "does not divide 100"),
         ({"vector_c": 8}, "neighbours"),

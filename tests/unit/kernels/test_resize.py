@@ -42,7 +42,7 @@ def test_images_and_planes() -> None:
     ("schedule", "reason"),
     [
         (Schedule(threads=96, lanes=8, vector=4, rows=1), "power of two"),
-        (Schedule(threads=2048, lanes=8, vector=4, rows=1), "at most 1024"),
+        (Schedule(threads=2048, lanes=8, vector=4, rows=1), "1 to 1024"),
         (Schedule(threads=32, lanes=64, vector=4, rows=1), "lanes are more than"),
         (Schedule(threads=32, lanes=8, vector=8, rows=1), "does not divide"),
         (Schedule(threads=32, lanes=8, vector=4, rows=16), "a thread may hold"),

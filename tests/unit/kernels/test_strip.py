@@ -74,7 +74,7 @@ def test_choice_is_legal_for_depthwise(name: str, groups: int, multiplier: int, 
     ("schedule", "reason"),
     [
         (Schedule(threads=96, lanes=16, vector=4, pixels=4), "power of two"),
-        (Schedule(threads=2048, lanes=16, vector=4, pixels=4), "at most 1024"),
+        (Schedule(threads=2048, lanes=16, vector=4, pixels=4), "1 to 1024"),
         (Schedule(threads=32, lanes=64, vector=4, pixels=4), "lanes are more than"),
         (Schedule(threads=32, lanes=8, vector=8, pixels=1), "does not divide"),
         (Schedule(threads=32, lanes=8, vector=4, pixels=64), "registers"),
