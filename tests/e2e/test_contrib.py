@@ -16,7 +16,7 @@ from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from tests.e2e.test_indexing import ORDERS, Sketch
+from tests.e2e.every_order import ORDERS, Sketch
 
 BATCH, LENGTH, HEADS, SIZE = 2, 6, 4, 16
 HIDDEN = HEADS * SIZE

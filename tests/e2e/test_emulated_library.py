@@ -3,7 +3,6 @@
 import gc
 import os
 import subprocess
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -53,22 +52,7 @@ def test_reports_an_index_out_of_range_and_goes_on(library):
 
 
 def test_threads_run_at_the_same_time(library):
-    failures: list[BaseException] = []
-
-    def work(seed: int) -> None:
-        inputs = tiny_library.feeds(seed)
-        try:
-            for _ in range(20):
-                tiny_library.check(library(inputs), inputs)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    tiny_library.check_side_by_side(library, runs=20)
 
 
 def test_times(library):

@@ -5,15 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 
-import nautilus_cli
-from nautilus_cli import driver
-from nautilus_cli.frontend.load import load
-from nautilus_cli.numerics import compare, derived
-from nautilus_cli.ops.evaluate import evaluate
-from tests.e2e.test_indexing import ORDERS, Sketch
+from tests.e2e.every_order import Sketch, check_every_order
 
 
 def weights(s: Sketch, *shape: int) -> str:
@@ -99,20 +93,4 @@ def sketch() -> Sketch:
 
 
 def test_agrees_with_the_truth_in_every_order(sketch: Sketch, tmp_path: Path) -> None:
-    path, output = tmp_path / "model.onnx", tmp_path / "libmodel.so"
-    onnx.save(sketch.model(), path)
-    driver.compile(driver.CompileOptions(model=path, output=output, target="emulated", verify=False))
-    expected = evaluate(load(path).graph, sketch.feeds)
-    with nautilus_cli.load(output) as library:
-        before = None
-        for options in ORDERS:
-            library.configure_emulator(options)
-            found = {name: np.asarray(array) for name, array in library(sketch.feeds).items()}
-            for name, truth in expected.items():
-                # Sums of up to 200 terms, which may cancel, behind a convolution.
-                scale = float(np.abs(truth).max()) if truth.dtype.kind == "f" else None
-                result = compare(found[name], truth, derived(truth, terms=200, depth=8, scale=scale))
-                assert result.is_match, f"{name}: {result}"
-            if before is not None:
-                assert all(np.array_equal(found[name], before[name], equal_nan=found[name].dtype.kind == "f") for name in found)
-            before = found
+    check_every_order(sketch, tmp_path, terms=200, depth=8)  # sums of up to 200 terms, which may cancel, behind a convolution

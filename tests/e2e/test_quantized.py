@@ -21,9 +21,9 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.element_types import dtype_from_onnx
 from nautilus_cli.ops.evaluate import evaluate
+from tests.e2e.every_order import ORDERS, Sketch
 from tests.e2e.networks import model, port
 from tests.e2e.test_contrib import bert, contrib, contrib_model
-from tests.e2e.test_indexing import ORDERS, Sketch
 
 SHAPE = (2, 3, 12, 12)
 

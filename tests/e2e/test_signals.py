@@ -14,7 +14,7 @@ from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from tests.e2e.test_indexing import ORDERS, Sketch
+from tests.e2e.every_order import ORDERS, Sketch
 
 
 def features(s: Sketch) -> None:

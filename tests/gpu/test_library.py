@@ -1,6 +1,5 @@
 """The host code on a GPU: a library of two hand-written kernels, with numpy, and with torch and cupy where they are installed."""
 
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -100,22 +99,7 @@ def test_an_index_out_of_range_is_an_error_and_the_context_goes_on(library):
 
 
 def test_threads_run_at_the_same_time(library):
-    failures: list[BaseException] = []
-
-    def work(seed: int) -> None:
-        inputs = tiny_library.feeds(seed)
-        try:
-            for _ in range(200):
-                tiny_library.check(library(inputs), inputs)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    tiny_library.check_side_by_side(library, runs=200)
 
 
 @pytest.mark.parametrize("launch", ["graph", "stream"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
+from nautilus_cli.runtime.library import Library
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
@@ -52,3 +54,23 @@ def expected(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def check(outputs: dict[str, object], inputs: dict[str, np.ndarray]) -> None:
     for name, array in expected(inputs).items():
         np.testing.assert_array_equal(outputs[name], array)  # the same additions in the same order: no rounding differs
+
+
+def check_side_by_side(library: Library, *, runs: int) -> None:
+    """Run a library in several threads at once, each with inputs of its own."""
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        inputs = feeds(seed)
+        try:
+            for _ in range(runs):
+                check(library(inputs), inputs)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
