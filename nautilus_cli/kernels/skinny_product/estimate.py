@@ -51,9 +51,9 @@ def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     depth = ceil(problem.shape.k / s.cluster_k)
     rates, _ = _cycles_of_depth(problem, s, target)
     in_step, finish = _cycles_of_block(problem, s)
-    staged = s.tile_m * ceil(depth / s.tile_k) * s.tile_k / s.vector_a / s.threads * _ROW_CYCLES
-    staged += work_cycles(s.tile_m * depth, problem.shape.a_work)
     steps = ceil(depth / step_depth(problem, s))
+    staged = s.tile_m * steps * step_depth(problem, s) / s.vector_a / s.threads * _ROW_CYCLES  # rows behind the last step are not brought
+    staged += work_cycles(s.tile_m * depth, problem.shape.a_work)
     alone = _BLOCK_CYCLES + staged + steps * in_step + (steps - 1) * _STEP_LATENCY + finish
     parts = (*(each * depth * rate for rate in rates), each / resident * alone)
     cycles: float = _START_CYCLES + sum(part**_HIDING for part in parts) ** (1 / _HIDING)
@@ -72,8 +72,8 @@ def open_ns(problem: SkinnyProduct, schedule: Schedule, target: Target) -> int:
     depth = -(-shape.k // s.cluster_k)
     rates, staged = _cycles_of_depth(problem, s, target)
     in_step, finish = _cycles_of_block(problem, s)
-    alone = round(_BLOCK_CYCLES + finish - _STEP_LATENCY) + -(-depth // s.tile_k) * round(staged * s.tile_k)
-    alone += -(-depth // step_depth(problem, s)) * round(in_step + _STEP_LATENCY)
+    step = step_depth(problem, s)
+    alone = round(_BLOCK_CYCLES + finish - _STEP_LATENCY) + -(-depth // step) * round(staged * step + in_step + _STEP_LATENCY)
     latency = maximum(alone, each * alone // held)
     moved = each * depth
     greatest = maximum(moved * round(max(rates) * _PARTS) // _PARTS, latency)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from nautilus_cli.ir.functions import maximum, minimum, named
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.kernels.base import Priced
+from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choosing import regions
 from nautilus_cli.lowering.choosing.choice import Chosen
 from nautilus_cli.lowering.choosing.kernel_finder import MOST_EMULATED, KernelFinder
@@ -36,7 +38,7 @@ _PROBES, _NEAR = 24, 1.1
 _LEAST_LOOKED_AT = 64
 """Of columns and depth: below it kernels differ little."""
 
-_RARE_BELOW, _RARE_WEIGHT = 256, 0.25
+_RARE_BELOW, _RARE_ABOVE, _RARE_WEIGHT = 256, 8192, 0.25
 """Columns and depth that products of models seldom have, and how much they count."""
 
 _FINE_FROM = 512
@@ -63,16 +65,20 @@ def kernels_by_regions(finder: KernelFinder, problems: Problems, plain: Mapping[
     walked, axes = _axes(problems)
     fine = [regions.ladder(axis.low, axis.high, axis.divisor, _FINE_FROM) for axis in axes]
     samples = regions.combined([axis.name for axis in axes], fine, _MOST_SAMPLES)
+    is_few = [sizes[axes[0].name] == fine[0][0] for sizes in samples]  # rows
     looked_at = _looked_at(axes, samples, _most_looked_at(finder, is_rest))
     ends = regions.combined([axis.name for axis in axes], [(some[0], some[-1]) for some in fine], _MOST_SAMPLES)
     walked = _worth(finder, walked, [*ends, *looked_at[: len(looked_at) // _PROBES]])
+    if not is_rest and not finder.target.is_emulated:
+        looked_at += _common(axes, [sizes for sizes, few in zip(samples, is_few, strict=True) if few], _RARE_BELOW)
     found = {(k.family.name, k.schedule): k for sizes in looked_at if (k := finder.best(walked, sizes)) is not None}
     kernels = [*found.values()]
     if not kernels:
         return []
     weights = np.array([_weight(axes, sizes, fine[0][0]) for sizes in samples])
-    some = slice(None, None, 4 if len(samples) > MOST_COMBINATIONS else 1)
-    loss = regions.losses([finder.legal_us(kernels, walked, sizes) for sizes in samples[some]])
+    every = 4 if len(samples) > MOST_COMBINATIONS else 1  # but all of few rows, whose kernels differ most
+    some = [number for number, few in enumerate(is_few) if few or number % every == 0]
+    loss = regions.losses([finder.legal_us(kernels, walked, samples[number]) for number in some])
     priced = [number for number, kernel in enumerate(kernels) if isinstance(kernel.family, Priced)]
     if priced and loss[:, priced].min(axis=1).mean() < _SLACK:
         kernels, loss = [kernels[number] for number in priced], loss[:, priced]
@@ -108,12 +114,20 @@ def _cheapest(finder: KernelFinder, kernels: Sequence[Chosen], on_target: Sequen
 
 
 def _worth(finder: KernelFinder, problems: Problems, probes: Sequence[Mapping[str, int]]) -> Problems:
-    """Return those of the problems whose families come near the best one at some of a few sizes."""
+    """Return those of the problems whose families come near the best one at some of a few sizes.
+
+    Where families that the host estimates do about as well as all, only those: no others would be kept.
+    """
     found: set[str] = set()
+    losses = []
     for sizes in probes:
         each = {name: finder.best({name: problem}, sizes) for name, problem in problems.items()}
         us = {name: finder.legal_us([kernel], problems, sizes)[0] for name, kernel in each.items() if kernel is not None}
-        found |= {name for name, time in us.items() if time <= _NEAR * min(us.values())}
+        least = min(us.values(), default=0.0)
+        found |= {name for name, time in us.items() if time <= _NEAR * least}
+        losses.append(min((time for name, time in us.items() if isinstance(families()[name], Priced)), default=inf) / least if us else 1.0)
+    if sum(losses) < _SLACK * len(losses):
+        found = {name for name in found if isinstance(families()[name], Priced)}
     return {name: problem for name, problem in problems.items() if name in found}
 
 
@@ -139,14 +153,20 @@ def _axes(problems: Problems) -> tuple[Problems, list[Symbol]]:
 
 
 def _weight(axes: Sequence[Symbol], sizes: Mapping[str, int], first: int) -> float:
-    """Return how much a sample counts: those of the smallest rows more, those of few columns or little depth less."""
+    """Return how much a sample counts: those of the smallest rows more, those of few or very many columns, or such a depth, less."""
     weight = FIRST_WEIGHT if sizes[axes[0].name] == first else 1.0
-    return weight * (_RARE_WEIGHT if any(sizes[axis.name] < min(_RARE_BELOW, axis.high) for axis in axes[1:]) else 1.0)
+    is_rare = any(sizes[axis.name] < min(_RARE_BELOW, axis.high) or sizes[axis.name] > max(_RARE_ABOVE, axis.low) for axis in axes[1:])
+    return weight * (_RARE_WEIGHT if is_rare else 1.0)
+
+
+def _common(axes: Sequence[Symbol], samples: Sequence[Mapping[str, int]], least: int) -> list[Mapping[str, int]]:
+    """Return those of the samples whose columns and depth are not below LEAST where there are larger ones."""
+    return [sizes for sizes in samples if all(sizes[axis.name] >= min(least, axis.high) for axis in axes[1:])]
 
 
 def _looked_at(axes: Sequence[Symbol], samples: Sequence[Mapping[str, int]], most: int) -> list[Mapping[str, int]]:
     """Return some of the samples, spread evenly, whose columns and depth are not small where there are larger ones."""
-    large = [s for s in samples if all(s[axis.name] >= min(_LEAST_LOOKED_AT, axis.high) for axis in axes[1:])]
+    large = _common(axes, samples, _LEAST_LOOKED_AT)
     return [large[int(number * _SPREAD * len(large)) % len(large)] for number in range(min(most, len(large)))]
 
 

@@ -133,6 +133,16 @@ def test_an_open_depth_has_room_for_the_greatest() -> None:
     assert many.stages == 3 and FAMILY.violations(problem(64, 4096, depth), many, on) == ()
 
 
+def test_rows_that_an_open_depth_leaves_out_take_no_time() -> None:
+    on, depth = target("sm_90a"), symbol("k", 8, 8192, 8)
+    known = problem(1, 2048, 2048)
+    chosen = FAMILY.choose(known, on)
+    for_all = FAMILY.for_all_sizes(problem(1, 2048, depth), chosen, on)
+    assert for_all.tile_k > chosen.tile_k
+    assert FAMILY.estimated_us(known, for_all, on) == pytest.approx(FAMILY.estimated_us(known, chosen, on))
+    assert FAMILY.open_ns(known, for_all, on) == pytest.approx(FAMILY.open_ns(known, chosen, on))
+
+
 def undecided(given_problem: Problem, schedule: Schedule) -> tuple[str, ...]:
     """Return why a schedule does not serve the greatest depth."""
     return FAMILY.violations(replace(given_problem, k=upper(given_problem.k)), schedule, target("sm_90a"))

@@ -96,6 +96,16 @@ def test_several_open_sizes_have_a_legal_kernel_near_the_best_everywhere(symboli
     assert np.mean(ratios) < 1.1
 
 
+@pytest.mark.parametrize("k", [512, 768, 2048, 2816, 8192])
+def test_one_row_has_a_kernel_as_good_as_its_own(k: int) -> None:
+    serving = first_serving(servings("mk", F16, n=1024), {"m": 1, "k": k})
+    assert serving is not None
+    kernel = serving.chosen
+    here = estimated(kernel.family.name, bind(serving.plain(kernel.problem), {"m": 1, "k": k}), kernel.schedule)
+    lone = LoneProduct(m=1, n=1024, k=k, dtype=F16).request(target("sm_90a"), analytic)
+    assert here < 1.05 * estimated(lone.family, lone.problem, lone.schedule)
+
+
 def test_no_multiples_are_served_by_kernels_that_need_none() -> None:
     found = servings("mk", F16, n=1000)
     for sizes in ({"m": 7, "k": 21}, {"m": 100, "k": 333}, {"m": 1, "k": 1}):
