@@ -101,12 +101,18 @@ def _limit(value: int, *, is_upper: bool) -> int:
 
 
 def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
-    plain = Polynomial.of({monomial: 1})
-    if not counts_in(plain):
-        return plain
-    if any(atom.bounds[0] < 0 for atom, _ in monomial):
-        return upper(plain) if is_upper else lower(plain)
-    return prod(_atom_limit(atom, is_upper=is_upper) ** power for atom, power in monomial)
+    known = tuple(item for item in monomial if item[0].bounds[0] >= 0 and not counts_in(Polynomial.of({(item,): 1})))
+    rest = tuple(item for item in monomial if item not in known)
+    factor = Polynomial.of({known: 1})
+    match rest:
+        case ():
+            return factor
+        case ((atom, 1),):  # of either sign: what it is multiplied with has none
+            return factor * _atom_limit(atom, is_upper=is_upper)
+    if any(atom.bounds[0] < 0 for atom, _ in rest):
+        product = Polynomial.of({rest: 1})
+        return factor * (upper(product) if is_upper else lower(product))
+    return factor * prod(_atom_limit(atom, is_upper=is_upper) ** power for atom, power in rest)
 
 
 def _atom_limit(atom: Atom, *, is_upper: bool) -> int:

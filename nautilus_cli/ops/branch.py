@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+from math import prod
 
 import numpy as np
 
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import BranchAttrs, bodies
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import same, upper
+from nautilus_cli.ir.dims import Maximum, Symbolic, same, upper
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.ops.spec import Control, Inference, Operator
+from nautilus_cli.ops.tensor_limits import told
+
+_MOST_TRIED = 64
+"""Products that a size may be no less than, with which another one is compared."""
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
@@ -23,9 +29,25 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for graph, refusal in zip(bodies(attrs), attrs.refusals, strict=True):
         if refusal:
             continue
-        if len(graph.outputs) != len(attrs.types) or not all(map(fits, (value.type for _, value in graph.outputs), attrs.types)):
+        if len(graph.outputs) != len(attrs.types):
             raise InternalError("a branch gives results of other types")
+        for (_, value), wanted in zip(graph.outputs, attrs.types, strict=True):
+            require_fits(value.type, wanted)
     return attrs.types
+
+
+def require_fits(given: TensorType, wanted: TensorType) -> None:
+    """Check that what a graph gives has room in what its node gives, or its next iteration takes.
+
+    Raises:
+        InternalError: it is of another type.
+        ModelError: nobody can tell, of sizes that are long expressions of others.
+    """
+    if fits(given, wanted):
+        return
+    if given.dtype != wanted.dtype or len(given.shape) != len(wanted.shape):
+        raise InternalError("a body gives results of other types")
+    raise ModelError(f"whether {told(given)} has room in {told(wanted)} cannot be told")
 
 
 def fits(given: TensorType, wanted: TensorType) -> bool:
@@ -36,8 +58,23 @@ def fits(given: TensorType, wanted: TensorType) -> bool:
 
 
 def never_exceeds(size: int, other: int) -> bool:
-    """Whether SIZE is OTHER at most: by the bounds of what is between, or because OTHER is a maximum of it, which bounds may not show."""
-    return upper(size - other) <= 0 or same(maximum(size, other), other)
+    """Whether SIZE is OTHER at most: by the bounds of what is between, or because OTHER is made of maxima of what SIZE is made of."""
+    if upper(size - other) <= 0 or same(maximum(size, other), other):
+        return True
+    return any(upper(size - least) <= 0 for least in islice(_at_least(other), _MOST_TRIED))
+
+
+def _at_least(size: int) -> Iterator[int]:
+    """Yield what SIZE is never below: with one operand in place of each of the maxima that it is a product of."""
+    if not isinstance(size, Symbolic) or len(size.terms) != 1:
+        return
+    ((monomial, coefficient),) = size.terms
+    if coefficient < 0 or any(atom.bounds[0] < 0 for atom, _ in monomial):
+        return
+    factors = [
+        atom.operands if isinstance(atom, Maximum) else (size.of({((atom, 1),): 1}),) for atom, power in monomial for _ in range(power)
+    ]
+    yield from (prod(chosen, start=coefficient) for chosen in product(*factors))
 
 
 def check_inputs(given: tuple[TensorType | None, ...], wanted: tuple[TensorType, ...]) -> None:

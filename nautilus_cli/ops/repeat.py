@@ -9,7 +9,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import LoopAttrs
 from nautilus_cli.ir.types import TensorType
-from nautilus_cli.ops.branch import Run, check_inputs, evaluate_body, filled, fits
+from nautilus_cli.ops.branch import Run, check_inputs, evaluate_body, filled, fits, require_fits
 from nautilus_cli.ops.spec import Control, Inference, Operator
 
 
@@ -23,11 +23,16 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
         wanted[place] = TensorType(wanted[place].dtype, (scanned.static[0], *wanted[place].static))
     taken = tuple(wanted[: attrs.states])
     wanted[: attrs.states] = [g if g is not None and fits(g, w) else w for g, w in zip(given, taken, strict=False)]
+    for one, most in zip(given, taken, strict=False):
+        if one is not None:
+            require_fits(one, most)
     check_inputs(given, tuple(wanted))
     results = [value.type for _, value in attrs.body.outputs[1 if attrs.is_conditional else 0 :]]
     states, pieces = results[: attrs.states], results[attrs.states :]
-    if not all(map(fits, states, taken)) or len(pieces) != len(attrs.collected):
+    if len(states) != len(taken) or len(pieces) != len(attrs.collected):
         raise InternalError("its body gives states of other types than it takes")
+    for one, most in zip(states, taken, strict=True):
+        require_fits(one, most)
     return (*taken, *(TensorType(piece.dtype, (attrs.length, *piece.static)) for piece in pieces))
 
 

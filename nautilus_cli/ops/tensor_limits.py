@@ -30,18 +30,19 @@ def check_size(type_: TensorType, place: str, most_bytes: int = MAX_TENSOR_BYTES
     if len(type_.shape) > MAX_RANK:
         raise ModelError(f"a tensor has {len(type_.shape)} dimensions", where=place, hint=f"The limit is {MAX_RANK}.")
     if any(lower(dim) < 0 for dim in type_.static):
-        raise ModelError(f"the result's type {_told(type_)} has a negative dimension", where=place)
+        raise ModelError(f"the result's type {told(type_)} has a negative dimension", where=place)
     with ErrorPlace(place):
         size_bytes = upper(type_.bytes)
     if size_bytes > most_bytes:
         amount = f"{size_bytes}" if size_bytes < _LONGEST_NUMBER else f"more than {_LONGEST_NUMBER}"
         raise ModelError(
-            f"a tensor of type {_told(type_)} takes {amount} bytes",
+            f"a tensor of type {told(type_)} takes {amount} bytes",
             where=place,
             hint=f"The limit is {MAX_TENSOR_BYTES} bytes (256 GiB).",
         )
     return type_
 
 
-def _told(type_: TensorType) -> str:
+def told(type_: TensorType) -> str:
+    """Return a type as text that is no longer than a message should be."""
     return shortened(str(type_), _LONGEST_TYPE)

@@ -47,6 +47,9 @@ EXPRESSIONS = (
     named("long", N + M),
     equal(N, M) * N,
     ROWS + 2,
+    minimum(N, ROWS + 2) * ROWS,
+    -ROWS * maximum(-N, -3) * symbol("more", 2, 2),
+    ROWS * maximum(2 - N, -M) * minimum(M, 3),
 )
 
 
@@ -63,6 +66,7 @@ def test_a_ceiling_is_an_expression_without_counts_that_is_never_exceeded(value:
 
 def test_a_ceiling_of_a_size_is_that_of_its_bound() -> None:
     assert same(ceiling(4 * N), 12 * ROWS) and same(ceiling(N // 2), 3 * ROWS // 2)
+    assert same(ceiling(ROWS * minimum(N, 40)), 3 * ROWS * ROWS), "what it is multiplied with is known, and stays"
 
 
 def test_nothing_to_count_is_a_number() -> None:

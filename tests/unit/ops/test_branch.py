@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.types import F32, I64, TensorType
-from nautilus_cli.ops.branch import fits
+from nautilus_cli.ops.branch import fits, require_fits
 
 
 def test_a_result_begins_the_larger_of_two() -> None:
@@ -18,3 +21,19 @@ def test_a_result_begins_the_larger_of_two() -> None:
     assert not fits(TensorType(F32, (most,)), TensorType(F32, (size,)))
     assert not fits(TensorType(I64, (size,)), TensorType(F32, (most,)))
     assert not fits(TensorType(F32, (size + 1,)), TensorType(F32, (most,)))
+
+
+def test_a_result_begins_a_product_of_maxima() -> None:
+    """A state that is turned in each iteration: n by m, or m by n, in what the greater of both squared takes."""
+    n, m = symbol("n", 1, 9), symbol("m", 1, 12)
+    room = TensorType(F32, (maximum(n, m) * maximum(n, m),))
+    assert fits(TensorType(F32, (n * m,)), room) and fits(TensorType(F32, (n * n,)), room)
+    assert not fits(TensorType(F32, (n * m + 1,)), room) and not fits(TensorType(F32, (2 * n * m,)), room)
+
+
+def test_what_cannot_be_told_is_a_refusal() -> None:
+    n, m = symbol("n", 1, 9), symbol("m", 1, 9)
+    with pytest.raises(ModelError, match=r"whether f32\[n\*n\] has room in f32\[m\] cannot be told"):
+        require_fits(TensorType(F32, (n * n,)), TensorType(F32, (m,)))
+    with pytest.raises(InternalError):
+        require_fits(TensorType(I64, (m,)), TensorType(F32, (m,)))
