@@ -6,8 +6,6 @@ themselves from device memory.
 
 from __future__ import annotations
 
-from math import prod
-
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.control import bodies, own_attributes
 from nautilus_cli.ir.dims import (
@@ -112,7 +110,9 @@ def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
     if any(atom.bounds[0] < 0 for atom, _ in rest):
         product = Polynomial.of({rest: 1})
         return factor * (upper(product) if is_upper else lower(product))
-    return factor * prod(_atom_limit(atom, is_upper=is_upper) ** power for atom, power in rest)
+    for atom, power in rest:
+        factor = factor * _atom_limit(atom, is_upper=is_upper) ** power
+    return factor
 
 
 def _atom_limit(atom: Atom, *, is_upper: bool) -> int:

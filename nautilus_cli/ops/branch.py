@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import BranchAttrs, bodies
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import Maximum, Symbolic, same, upper
+from nautilus_cli.ir.dims import Atom, Maximum, Symbolic, same, upper
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import TensorType
@@ -65,16 +65,17 @@ def never_exceeds(size: int, other: int) -> bool:
 
 
 def _at_least(size: int) -> Iterator[int]:
-    """Yield what SIZE is never below: with one operand in place of each of the maxima that it is a product of."""
-    if not isinstance(size, Symbolic) or len(size.terms) != 1:
+    """Yield what SIZE is never below: with one operand in place of each of the maxima that products in it are made of."""
+    if not isinstance(size, Symbolic) or any(c < 0 or any(atom.bounds[0] < 0 for atom, _ in monomial) for monomial, c in size.terms):
         return
-    ((monomial, coefficient),) = size.terms
-    if coefficient < 0 or any(atom.bounds[0] < 0 for atom, _ in monomial):
-        return
-    factors = [
-        atom.operands if isinstance(atom, Maximum) else (size.of({((atom, 1),): 1}),) for atom, power in monomial for _ in range(power)
-    ]
-    yield from (prod(chosen, start=coefficient) for chosen in product(*factors))
+    powers: dict[Atom, int] = {}
+    for monomial, _ in size.terms:
+        powers |= {atom: max(power, powers.get(atom, 0)) for atom, power in monomial}
+    factors = [(atom, number) for atom, power in powers.items() for number in range(power)]
+    choices = [atom.operands if isinstance(atom, Maximum) else (size.of({((atom, 1),): 1}),) for atom, _ in factors]
+    for chosen in product(*choices):
+        factor = dict(zip(factors, chosen, strict=True))
+        yield sum(prod((factor[atom, n] for atom, power in monomial for n in range(power)), start=c) for monomial, c in size.terms)
 
 
 def check_inputs(given: tuple[TensorType | None, ...], wanted: tuple[TensorType, ...]) -> None:

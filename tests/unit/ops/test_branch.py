@@ -28,6 +28,8 @@ def test_a_result_begins_a_product_of_maxima() -> None:
     n, m = symbol("n", 1, 9), symbol("m", 1, 12)
     room = TensorType(F32, (maximum(n, m) * maximum(n, m),))
     assert fits(TensorType(F32, (n * m,)), room) and fits(TensorType(F32, (n * n,)), room)
+    more = TensorType(F32, ((maximum(n, m) + 2) * maximum(n + 1, m),))
+    assert fits(TensorType(F32, (n * m,)), more) and not fits(TensorType(F32, ((m + 3) * m,)), more)
     assert not fits(TensorType(F32, (n * m + 1,)), room) and not fits(TensorType(F32, (2 * n * m,)), room)
 
 
