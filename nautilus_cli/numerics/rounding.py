@@ -50,7 +50,7 @@ class Rounding:
 EXACT_STEP = Rounding(relative=0.0, summed=0.0)
 
 
-def rounding(node: Node, result: Value, *, fp32_mode: str = "ffma") -> Rounding:
+def rounding(node: Node, result: Value, *, fp32_mode: str) -> Rounding:
     """Return what an operator adds to the error of RESULT, in one step of its sequence."""
     storage = result.type.dtype
     if is_exact(node) or not storage.is_float:

@@ -162,10 +162,10 @@ class Checker:
         """Return what a closer look makes of the outputs that fail, and notes on it."""
         derived = {name: found for name, found in comparisons.items() if not found.is_match and not self._is_given(name)}
         second: dict[str, Comparison] = {}
-        notes = []
+        notes, mode = [], self._settings.fp32_mode
         try:
             floats = {n: c.tolerance for n, c in derived.items() if dtype_of(expected[n]).is_float and not c.nonfinite_mismatches}
-            factors = amplification(self._graph, inputs, floats, self._progress) if floats else {}
+            factors = amplification(self._graph, inputs, floats, self._progress, fp32_mode=mode) if floats else {}
             for name, factor in factors.items():
                 if factor > 1:
                     second[name] = compare(actual[name], expected[name], floats[name].scaled(factor))
@@ -176,7 +176,7 @@ class Checker:
             for name in derived.keys() - floats.keys():
                 if dtype_of(expected[name]).is_float:
                     continue
-                accepted = ties(self._graph, inputs, dict(self._graph.outputs)[name], actual[name], expected[name])
+                accepted = ties(self._graph, inputs, dict(self._graph.outputs)[name], actual[name], expected[name], fp32_mode=mode)
                 if accepted.any():
                     second[name] = compare(np.where(accepted, expected[name], actual[name]), expected[name], EXACT)
                     notes.append(

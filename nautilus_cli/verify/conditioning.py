@@ -20,7 +20,7 @@ from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ir.types import dtype_of
 from nautilus_cli.numerics import Tolerance
 from nautilus_cli.numerics.tolerance import confidence
-from nautilus_cli.verify.simulation import simulate
+from nautilus_cli.verify.simulation import Roundings, simulate
 
 RUNS = 8
 
@@ -31,7 +31,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def amplification(
-    graph: Graph, inputs: Mapping[str, np.ndarray], tolerances: Mapping[str, Tolerance], progress: Progress
+    graph: Graph, inputs: Mapping[str, np.ndarray], tolerances: Mapping[str, Tolerance], progress: Progress, *, fp32_mode: str
 ) -> dict[str, float]:
     """Return by which factor each output's derived tolerance is too tight on these inputs, at least 1.
 
@@ -40,6 +40,7 @@ def amplification(
         inputs: an array for each input.
         tolerances: derived, by output.
         progress: told which run it is.
+        fp32_mode: how the library multiplies f32, by which the tolerances are derived.
     """
     graph = prune(replace(graph, outputs=tuple((name, value) for name, value in graph.outputs if name in tolerances)))
     progress(STAGE, 0, RUNS + 1)
@@ -47,7 +48,7 @@ def amplification(
     greatest: dict[str, list[float]] = {name: [] for name in tolerances if dtype_of(exact[name]).is_float}
     for seed in range(RUNS):
         progress(STAGE, seed + 1, RUNS + 1)
-        moved = simulate(graph, inputs, seed)
+        moved = simulate(graph, inputs, Roundings(seed=seed, fp32_mode=fp32_mode))
         for name, found in greatest.items():
             found.append(_greatest(moved[name], exact[name], tolerances[name]))
     return {name: max(1.0, _bound(greatest[name])) if name in greatest else 1.0 for name in tolerances}

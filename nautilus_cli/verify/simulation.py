@@ -10,7 +10,9 @@ Source: D. S. Parker, Monte Carlo Arithmetic: Exploiting Randomness in Floating-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,26 +31,44 @@ _MEANS = frozenset({"ReduceMean", "AveragePool", "GlobalAveragePool"})
 _CASTS = frozenset({"Cast", "CastLike"})
 
 
-def simulate(graph: Graph, inputs: Mapping[str, np.ndarray], seed: int | None = None) -> dict[str, np.ndarray]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roundings:
+    """Which roundings are drawn.
+
+    Attributes:
+        seed: of the draw.
+        fp32_mode: how products of f32 are multiplied.
+    """
+
+    seed: int
+    fp32_mode: str
+
+
+class _Drawn(NamedTuple):
+    random: np.random.Generator
+    fp32_mode: str
+
+
+def simulate(graph: Graph, inputs: Mapping[str, np.ndarray], roundings: Roundings | None = None) -> dict[str, np.ndarray]:
     """Return the outputs by name; floats in float64.
 
     Args:
         graph: as the frontend gives it.
         inputs: an array for each input.
-        seed: of the roundings; None for none.
+        roundings: those to make; None for none.
     """
-    random = None if seed is None else np.random.default_rng(seed)
-    arrays = _simulated(graph, {value: _wide(inputs[name]) for name, value in graph.inputs}, random)
+    drawn = None if roundings is None else _Drawn(np.random.default_rng(roundings.seed), roundings.fp32_mode)
+    arrays = _simulated(graph, {value: _wide(inputs[name]) for name, value in graph.inputs}, drawn)
     return {name: _read(value, arrays) for name, value in graph.outputs}
 
 
-def _simulated(graph: Graph, arrays: dict[Value, np.ndarray], random: np.random.Generator | None) -> dict[Value, np.ndarray]:
+def _simulated(graph: Graph, arrays: dict[Value, np.ndarray], drawn: _Drawn | None) -> dict[Value, np.ndarray]:
     """Return the contents of a graph's outputs, from those of its inputs."""
     last_reader = {value: number for number, node in enumerate(graph.nodes) for value in node.operands()}
     kept = graph.output_values()
 
     def run(body: Graph, given: Sequence[np.ndarray | None]) -> tuple[np.ndarray, ...]:
-        found = _simulated(body, {v: _wide(a) for (_, v), a in zip(body.inputs, given, strict=True) if a is not None}, random)
+        found = _simulated(body, {v: _wide(a) for (_, v), a in zip(body.inputs, given, strict=True) if a is not None}, drawn)
         return tuple(_read(value, found) for _, value in body.outputs)
 
     for number, node in enumerate(graph.nodes):
@@ -57,7 +77,7 @@ def _simulated(graph: Graph, arrays: dict[Value, np.ndarray], random: np.random.
         for value, exact in zip(node.outputs, _course(node, operands, run) if is_held else _evaluated(node, operands), strict=False):
             if value is not None:
                 wide = _wide(exact)
-                arrays[value] = wide if random is None or is_held else _rounded(node, value, wide, operands, random)
+                arrays[value] = wide if drawn is None or is_held else _rounded(node, value, wide, operands, drawn)
         for value in {*node.operands(), *node.results()}:
             if value not in kept and last_reader.get(value, number) == number:
                 arrays.pop(value, None)
@@ -89,16 +109,16 @@ def _evaluated(node: Node, operands: list[np.ndarray | None]) -> tuple[np.ndarra
         return tuple(np.asarray(result) for result in operators()[node.op].evaluate(node.attrs, tuple(operands), len(node.outputs)))
 
 
-def _rounded(node: Node, value: Value, exact: np.ndarray, operands: list[np.ndarray | None], random: np.random.Generator) -> np.ndarray:
+def _rounded(node: Node, value: Value, exact: np.ndarray, operands: list[np.ndarray | None], drawn: _Drawn) -> np.ndarray:
     """Return a result with drawn roundings."""
-    own = rounding(node, value)
+    own = rounding(node, value, fp32_mode=drawn.fp32_mode)
     if own == Rounding(relative=0.0, summed=0.0):
         return exact
     steps = sqrt(sequence_length(node))
     with np.errstate(all="ignore"):
-        error = exact * (own.relative * steps) * random.standard_normal(exact.shape)
+        error = exact * (own.relative * steps) * drawn.random.standard_normal(exact.shape)
         if terms_of(node, value) > 1:
-            error += _scale(node, value, exact, operands) * (own.summed * steps) * random.standard_normal(exact.shape)
+            error += _scale(node, value, exact, operands) * (own.summed * steps) * drawn.random.standard_normal(exact.shape)
         return np.where(np.isfinite(exact), exact + error, exact)
 
 

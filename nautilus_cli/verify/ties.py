@@ -56,8 +56,12 @@ def choice(graph: Graph, output: Value) -> Choice | None:
     return Choice(node=node, indices=value, searched=searched)
 
 
-def ties(graph: Graph, inputs: Mapping[str, np.ndarray], output: Value, actual: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def ties(
+    graph: Graph, inputs: Mapping[str, np.ndarray], output: Value, actual: np.ndarray, expected: np.ndarray, *, fp32_mode: str
+) -> np.ndarray:
     """Return which elements of ACTUAL name another element than EXPECTED does, with the same value within rounding.
+
+    FP32_MODE is how the library multiplies f32.
 
     Shapes: all those of the output.
     """
@@ -66,7 +70,7 @@ def ties(graph: Graph, inputs: Mapping[str, np.ndarray], output: Value, actual: 
         return np.zeros(actual.shape, np.bool_)
     inner = prune(replace(graph, outputs=((_SEARCHED, found.searched),)))
     searched = simulate(inner, inputs)[_SEARCHED]
-    expected_error = estimate(inner)[0]
+    expected_error = estimate(inner, fp32_mode=fp32_mode)[0]
     tolerance = from_deviation(
         expected_error.deviation, searched.astype(found.searched.type.dtype.numpy), absolute=expected_error.absolute
     )  # fmt: skip

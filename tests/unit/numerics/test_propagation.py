@@ -138,12 +138,12 @@ def test_what_rounds_adds_up_to_the_estimate() -> None:
     """Relative and summed part together are the deviation of one step; what only moves has neither."""
     x, product = value(8, 16), value(8, 4)
     only = node("MatMul", [x, value(16, 4)], product)
-    own = rounding(only, product)
+    own = rounding(only, product, fp32_mode="ffma")
     (found,) = estimate(graph([only], product))
     assert found.deviation == pytest.approx(np.hypot(own.relative, own.summed))
     assert own.summed > own.relative > 0
     turned = value(16, 8)
-    assert rounding(node("Transpose", [x], turned), turned) == Rounding(relative=0.0, summed=0.0)
+    assert rounding(node("Transpose", [x], turned), turned, fp32_mode="ffma") == Rounding(relative=0.0, summed=0.0)
 
 
 def _held(op: str, attrs: object, inputs: list[Value | None], *outputs: Value) -> Node:

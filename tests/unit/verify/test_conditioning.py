@@ -18,7 +18,7 @@ from nautilus_cli.numerics.propagation import estimate
 from nautilus_cli.numerics.tolerance import unit_roundoff
 from nautilus_cli.verify.check import Settings, verify
 from nautilus_cli.verify.conditioning import amplification
-from nautilus_cli.verify.simulation import simulate
+from nautilus_cli.verify.simulation import Roundings, simulate
 from tests.e2e import networks
 
 Arrays = Mapping[str, np.ndarray]
@@ -55,6 +55,10 @@ def silent(*_: object) -> None:
     pass
 
 
+def drawn(seed: int, fp32_mode: str = "ffma") -> Roundings:
+    return Roundings(seed=seed, fp32_mode=fp32_mode)
+
+
 def test_float64_rounds_nothing(path: Path):
     (y,) = simulate(load(path).graph, X).values()
     assert y.dtype == np.float64
@@ -63,10 +67,20 @@ def test_float64_rounds_nothing(path: Path):
 
 def test_drawn_roundings_are_those_of_the_types(path: Path):
     graph = load(path).graph
-    errors = np.concatenate([simulate(graph, X, seed)["y"] - X["x"] for seed in range(20)])
+    errors = np.concatenate([simulate(graph, X, drawn(seed))["y"] - X["x"] for seed in range(20)])
     expected = FAR * unit_roundoff(F32) / np.sqrt(3)  # of storing the sum; the difference rounds far less
     assert np.std(errors) == pytest.approx(expected, rel=0.1)
-    np.testing.assert_array_equal(simulate(graph, X, 1)["y"], simulate(graph, X, 1)["y"])
+    np.testing.assert_array_equal(simulate(graph, X, drawn(1))["y"], simulate(graph, X, drawn(1))["y"])
+
+
+def test_products_round_as_the_library_multiplies(tmp_path: Path):
+    weights = {"w": np.random.default_rng(1).standard_normal((64, 8)).astype(np.float32)}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
+    model = networks.model(nodes, [networks.port("x", 4, 64)], [networks.port("y", 4, 8)], weights)
+    graph = load(networks.saved(model, tmp_path / "model.onnx")).graph
+    exact = simulate(graph, X)["y"]
+    exactly, rounded = (np.std(simulate(graph, X, drawn(1, mode))["y"] - exact) for mode in ("ffma", "tf32"))
+    assert rounded > 100 * exactly  # of 11 bits in place of 24
 
 
 def test_a_sum_errs_relative_to_its_terms():
@@ -79,7 +93,7 @@ def test_a_sum_errs_relative_to_its_terms():
 
     graph = load_model(model, ExternalData(None), "").graph
     x = X["x"] * np.array([[1e-6], [1], [1], [1]], np.float32)
-    errors = np.stack([simulate(graph, {"x": x}, seed)["y"] for seed in range(20)]) - simulate(graph, {"x": x})["y"]
+    errors = np.stack([simulate(graph, {"x": x}, drawn(seed))["y"] for seed in range(20)]) - simulate(graph, {"x": x})["y"]
     small, *large = errors.std(axis=(0, 2))
     assert max(large) * 1e-6 * 0.5 < small < max(large) * 1e-6 * 2
 
@@ -129,8 +143,8 @@ class _Reference:
 
 def test_only_outputs_that_are_asked_about(path: Path):
     graph = load(path).graph
-    assert amplification(graph, X, {}, silent) == {}
-    found = amplification(graph, X, {"y": Tolerance(rtol=0.0, atol=1.0)}, silent)
+    assert amplification(graph, X, {}, silent, fp32_mode="ffma") == {}
+    found = amplification(graph, X, {"y": Tolerance(rtol=0.0, atol=1.0)}, silent, fp32_mode="ffma")
     assert found == {"y": 1.0}
 
 
@@ -162,7 +176,7 @@ def test_a_function_around_one_half_has_its_error_where_it_is_small(tmp_path: Pa
 
 
 def test_an_operator_that_float64_cannot_evaluate_leaves_the_first_verdict(path: Path, monkeypatch: pytest.MonkeyPatch):
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise TypeError("no float64 here")
 
     monkeypatch.setattr("nautilus_cli.verify.check.amplification", fails)
