@@ -122,6 +122,8 @@ def _atom_limit(atom: Atom, *, is_upper: bool) -> int:
     match atom:
         case Symbol(source=Count() as source):  # none that the host reads: `plain` depends on a count
             return source.bound if is_upper else atom.low
+        case Quotient() if lower(atom.dividend) < 0 and counts_in(atom.divisor):
+            return atom.bounds[1] if is_upper else atom.bounds[0]  # which divisor is the extreme one depends on the dividend's sign
         case Quotient():
             divisor = maximum(1, _limit(atom.divisor, is_upper=not is_upper))
             return _limit(atom.dividend, is_upper=is_upper) // divisor

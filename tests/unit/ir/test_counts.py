@@ -48,6 +48,8 @@ EXPRESSIONS = (
     equal(N, M) * N,
     ROWS + 2,
     minimum(N, ROWS + 2) * ROWS,
+    -((ROWS - 12) // maximum(1, N)),
+    maximum(0, -((ROWS - 12) // maximum(1, M))) * ROWS,
     -ROWS * maximum(-N, -3) * symbol("more", 2, 2),
     ROWS * maximum(2 - N, -M) * minimum(M, 3),
 )
