@@ -15,7 +15,7 @@ install := .venv/bin/python -m pip install --quiet --disable-pip-version-check -
 
 # Of every pip that is called below, by tests too: an index may be slow, or away for a moment.
 export PIP_DEFAULT_TIMEOUT ?= 60
-export PIP_RETRIES ?= 10
+export PIP_RETRIES ?= 8
 
 jobs ?= 2
 model := ppocr_cls
