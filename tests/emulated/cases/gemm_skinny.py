@@ -16,7 +16,7 @@ from nautilus_cli.kernels.gemm_skinny import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.skinny_product import completed
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.cases import products
+from tests.emulated.cases import attention_scores, products
 from tests.emulated.cases.gemm import with_long_indices
 from tests.emulated.cases.products import dense, gated, opened, shaped, worked_on
 from tests.emulated.harness import Case, output
@@ -111,6 +111,19 @@ def paired(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int
     )
 
 
+def masked(schedule_name: str, extents: tuple[int, int, int, int], mask: str, names: str = "") -> Case:
+    """Return scores of attention of (sequences, m, n, k) extents, to which a mask is added; extents NAMES are arguments."""
+    shape = (extents[0] * attention_scores.HEADS, *extents[1:])
+    problem = Problem(**shaped(shape), multiply=F16, a_storage=F16, b_storage=F16)
+    name = f"masked-{mask}-{schedule_name}-{'x'.join(map(str, shape))}"
+    case = product_case(name, problem, {**SCHEDULES, **TENSOR}[schedule_name], *attention_scores.masked(extents, mask))
+
+    def of(opened: Problem) -> products.Functors:
+        return attention_scores.masked_functors((extents[0], opened.m, opened.n, opened.k), mask, is_merged=False, storage=F16)
+
+    return products.with_open_extents(case, names, of) if names else case
+
+
 def guarded(schedule: Schedule, storage: DType, *, is_plain: bool) -> Case:
     """Return a product whose B is padded along n: what is outside reads as zero and nothing is read there. Where it is not plain, one is
     added to both operands, so that steps beyond k, which must add nothing, would show."""
@@ -168,6 +181,10 @@ def cases() -> tuple[Case, ...]:
         paired(narrow, F16, (1, 9, 40, 136), has_residual=False),
         paired(TENSOR["full"], BF16, (1, 50, 35, 64)),
     ]
+    for names in ("", "mn"):
+        found += [masked("full", (1, 61, 61, 64), "heads", names), masked("full", (1, 61, 66, 64), "heads", names[:1])]
+        found += [masked("deep", (1, 33, 35, 40), "shared", names), masked("full", (1, 3, 1, 64), "whole", names)]
+        found += [masked("tall", (2, 13, 21, 40), "keys", names), masked("rows", (1, 3, 17, 40), "queries", names)]
     edges = [(1, 1, 1, 1), (1, 3, 37, 11), (1, 5, 50, 63), (2, 4, 64, 64), (3, 9, 65, 130), (1, 1, 130, 264)]
     for number, extents in enumerate(edges):
         for a_k_last in (True, False):

@@ -39,6 +39,16 @@ struct MatrixSink {
   NAUTILUS_DEVICE bool has_column(const A &arguments, int n) const {
     return n < static_cast<int>(N::get(arguments));
   }
+  // Negative where there is none.
+  template <class A>
+  NAUTILUS_DEVICE int last_row(const A &arguments) const {
+    return static_cast<int>(M::get(arguments)) - 1;
+  }
+  // Where the last WIDTH neighbours begin.
+  template <class A>
+  NAUTILUS_DEVICE int last_column(const A &arguments, int width) const {
+    return static_cast<int>(N::get(arguments)) - width;
+  }
   NAUTILUS_DEVICE Coordinates<Index, 3> at(const Row &row, int n) const { return coordinates<Index>(batch, row.m, n / kSums); }
   // Of another row, where there is no such one.
   NAUTILUS_DEVICE Coordinates<Index, 3> at_moments(const Row &row, int value) const {

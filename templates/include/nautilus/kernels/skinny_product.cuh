@@ -104,6 +104,37 @@ NAUTILUS_DEVICE void bring_rows(const A &arguments, const Source &source, int fi
   }
 }
 
+// Hands the results of a tile to the epilogue where a thread has several vectors and reads something for them: up to four reads before the first
+// store, which the compiler moves no read over. Where a vector is not there they are of the last row or column, since what is read in a branch
+// is waited for there. SUMS gives those of the vector at a row and a column of the tile.
+template <class Schedule, class Epilogue, class Sink, class Sums, class A>
+NAUTILUS_DEVICE void finish_batches(const A &arguments, const Sink &sink, TileIndex tile, int thread, const Sums &sums) {
+  constexpr int kThreads = kSkinnyThreads<Schedule>, kVector = Schedule::kVectorC;
+  constexpr int kVectorsRow = Schedule::kTileN / kVector, kVectors = Schedule::kTileM * kVectorsRow;
+  constexpr int kBatch = least(4, (kVectors + kThreads - 1) / kThreads);
+  const int last_row = sink.last_row(arguments), last_column = sink.last_column(arguments, kVector);
+  if (last_row < 0 || last_column < 0) return;
+  const auto row = [&](int vector) { return static_cast<int>(static_cast<unsigned>(vector) / kVectorsRow); };  // of the tile
+  const auto column = [&](int vector) { return static_cast<int>(static_cast<unsigned>(vector) % kVectorsRow) * kVector; };
+  const auto at = [&](int m, int n) { return sink.at(sink.row(arguments, m), n); };
+  const int first_row = tile.m * Schedule::kTileM, first_column = tile.n * Schedule::kTileN;
+  for (int first = thread; first < kVectors; first += kBatch * kThreads) {
+    typename Epilogue::template Inputs<kVector> inputs[kBatch];
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const int m = first_row + row(first + i * kThreads), n = first_column + column(first + i * kThreads);
+      inputs[i] = Epilogue::template load<kVector>(arguments, at(least(m, last_row), least(n, last_column)));
+    }
+    NAUTILUS_UNROLL
+    for (int i = 0; i < kBatch; ++i) {
+      const int vector = first + i * kThreads, m = first_row + row(vector), n = first_column + column(vector);
+      if (vector < kVectors && m <= last_row && n <= last_column) {
+        Epilogue::template compute<kVector>(arguments, at(m, n), inputs[i], sums(row(vector), column(vector)));
+      }
+    }
+  }
+}
+
 // Adds the sums of all slices and then of all blocks of the cluster in order, and hands them to the epilogue, spread over all threads.
 template <class Schedule, class Sink, class Sums, class A>
 NAUTILUS_DEVICE void finish_skinny(const A &arguments, const Sink &sink, TileIndex tile, int slice, int first_column, Sums &sums,
@@ -169,8 +200,10 @@ NAUTILUS_DEVICE void finish_skinny(const A &arguments, const Sink &sink, TileInd
   const int first = part * kThreads + thread;
   if constexpr (kVectors <= kThreads * kCluster) {
     if (first < kVectors) finish(first);
-  } else {
+  } else if constexpr (Epilogue::kLoads == 0 || kCluster > 1) {
     for (int vector = first; vector < kVectors; vector += kThreads * kCluster) finish(vector);
+  } else {
+    finish_batches<Schedule, Epilogue>(arguments, sink, tile, thread, [&](int m, int n) { return add_slices(shared + m * kPitch + n); });
   }
   if constexpr (kCluster > 1) device::cluster_barrier();  // others may still read this block's sums
 }
