@@ -16,6 +16,7 @@ from nautilus_cli.frontend.constructs.stacking import element, stacked
 from nautilus_cli.frontend.constructs.unrolling import declared_element
 from nautilus_cli.frontend.entities import as_tensor
 from nautilus_cli.frontend.subgraph import Subgraph
+from nautilus_cli.ir.counts import counts_in
 from nautilus_cli.ir.dims import is_symbolic, same
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import TensorType
@@ -89,6 +90,14 @@ def _held(call: Occurrence, run: _Run) -> list[Value] | None:
     elements = [TensorType(v.type.dtype, (*v.type.static[:axis], *v.type.static[axis + 1 :])) for v, axis in run.inputs]
     if not is_symbolic(run.steps) and run.steps <= 1:
         return None
+    for number, type_ in enumerate(elements):
+        if counts_in(type_.shape):  # the host walks along the tensor, and does not know how far apart the pieces lie
+            if not is_symbolic(run.steps):
+                return None
+            raise call.error(
+                f"scan input {number} has pieces of {type_}, whose size a kernel gives, and is as long as only the run knows; "
+                "one of both has to be known"
+            )
     before = call.host.unrolled
     try:
         found = body_graph(call, run.body, run.states, is_loop=False, elements=elements)

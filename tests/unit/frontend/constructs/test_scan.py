@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nautilus_cli.errors import ModelError
+from nautilus_cli.frontend import load_model
 from nautilus_cli.frontend.constructs import loop as loop_module
-from tests.unit.frontend.constructs.held import drawn, hold, refused
+from nautilus_cli.frontend.external_data import ExternalData
+from nautilus_cli.ir.ranges import DimRange
+from tests.unit.frontend.constructs.held import drawn, hold, parsed, refused
 from tests.unit.frontend.models import ops
 
 STATE = drawn(2, seed=1)
@@ -90,6 +94,17 @@ def test_body_that_captures() -> None:
 
 BATCH = "float[3,2] s0, float[3,5,2] x"
 BATCHED = "float[3,2] y, float[3,5,2] z"
+
+
+def test_pieces_of_a_size_that_a_kernel_gives() -> None:
+    """The host cannot walk along them: a few steps are copies of the body, and more are refused before anything is compiled."""
+    body = "{ t = Neg(s) o = ReduceSum <keepdims = 0> (e) }"
+    scanned = f"Scan <body = b (float[2] s, float[c] e) => (float[2] t, float o) {body}, num_scan_inputs = 1> (s0, u)"
+    text = f"g (float[2] s0, float[N,3] x) => (float[2] y, float[p] z) {{ u = Unique <axis = 1> (x) y, z = {scanned} }}"
+    hold(text.replace("N", "4", 1), {"s0": STATE, "x": np.float32([[1, 2, 1]] * 4)}, {"s0": STATE, "x": drawn(4, 3)})
+    proto = parsed(text.replace("N", "n", 1))
+    with pytest.raises(ModelError, match=r"pieces of f32\[.*u\.count.*\], whose size a kernel gives"):
+        load_model(proto, ExternalData(None), "", dims={"n": DimRange(1, 500)})
 
 
 def batched(attributes: str = "", lengths: str = '""', inputs: str = BATCH) -> str:
