@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels import product
+from nautilus_cli.kernels.extents import Extents
 from nautilus_cli.kernels.product import Product, Schedule, product_of
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.targets.base import Target
@@ -14,19 +15,13 @@ __all__ = ["FAMILY", "Problem", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Extents):
     """A batched matrix product; k = 0 gives zeros.
 
     Functors: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or (batch, k, n) where `b_k_last` is
     false; `Epilogue` at (batch, m, n), whose parameter 0 is the sum.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums.
-        a_k_last: whether k is A's last coordinate, along which it is loaded in vectors.
-        b_k_last: whether k is B's last coordinate.
         accumulate: type of the sums.
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
@@ -36,12 +31,6 @@ class Problem:
             (batch, m, n / 2) and has two sums, parameters 0 and 1.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     accumulate: DType
     a_storage: DType = F32
     b_storage: DType = F32

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import mma_product
+from nautilus_cli.kernels.extents import Extents
 from nautilus_cli.kernels.mma_product import MmaProduct, Schedule
 from nautilus_cli.kernels.product import product_of
 from nautilus_cli.kernels.product_family import ProductFamily
@@ -15,7 +16,7 @@ __all__ = ["FAMILY", "GemmMmaFamily", "Problem", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Extents):
     """A batched matrix product; k = 0 gives zeros.
 
     Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
@@ -24,12 +25,6 @@ class Problem:
     rounded to `multiply`.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums.
-        a_k_last: whether k is A's last coordinate.
-        b_k_last: whether k is B's last coordinate.
         multiply: type of the elements that tensor cores multiply: F16, BF16, or F32, which they take as tf32.
         terms: 1; or 3, for F32, where each element is the sum of two of tf32 and only the product of the smaller ones is left out.
         accumulate: type of the sums, F32.
@@ -37,8 +32,7 @@ class Problem:
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
         a_work: what is computed of an element of A wherever it is loaded, in additions; only ranks schedules.
-        is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
-            (batch, m, n / 2) and has two sums, parameters 0 and 1.
+        is_paired: as that of gemm.
         part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
             neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
         moment_parts: where it is not 0, `Epilogue` is handed the mean and the variance of the row of A too, as its last parameters. They
@@ -47,12 +41,6 @@ class Problem:
         moment_columns: of such a part.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     multiply: DType
     terms: int = 1
     accumulate: DType = F32

@@ -8,6 +8,7 @@ from math import inf
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import skinny_product
+from nautilus_cli.kernels.extents import Extents
 from nautilus_cli.kernels.product import product_of
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.skinny_product import Schedule, SkinnyProduct
@@ -31,7 +32,7 @@ def most_rows(multiply: DType) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class Problem(Extents):
     """A batched matrix product; k = 0 gives zeros.
 
     Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
@@ -39,28 +40,15 @@ class Problem:
     operands are multiplied as float; with them, both are rounded to `multiply` first.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums.
-        a_k_last: whether k is A's last coordinate.
-        b_k_last: whether k is B's last coordinate.
         multiply: type of both operands: F16, BF16 or F32.
         accumulate: type of the sums, F32.
         b_is_constant: whether no kernel writes B, so that it can be brought before earlier kernels have finished.
         a_storage: type of A's elements in memory; only sizes vectors.
         b_storage: type of B's elements in memory; only sizes vectors.
         a_work: what is computed of an element of A wherever it is loaded, in additions; only ranks schedules.
-        is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
-            (batch, m, n / 2) and has two sums, parameters 0 and 1.
+        is_paired: as that of gemm.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     multiply: DType
     accumulate: DType = F32
     b_is_constant: bool = False

@@ -11,6 +11,7 @@ from nautilus_cli.ir.expression import AnyLoad, Expression, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
+from nautilus_cli.kernels.extents import Extents
 from nautilus_cli.kernels.product_family import ProductFamily
 from nautilus_cli.kernels.wgmma_product import Loaded, Schedule, WgmmaProduct
 from nautilus_cli.targets.base import Target
@@ -19,8 +20,8 @@ __all__ = ["FAMILY", "GemmWgmmaFamily", "Problem", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """A batched matrix product.
+class Problem(Extents):
+    """A batched matrix product; k is at least 1, and the last coordinate of operands of F32.
 
     Functors as those of the gemm family: `A` at (batch, m, k), or (batch, k, m) where `a_k_last` is false; `B` at (batch, n, k), or
     (batch, k, n) where `b_k_last` is false. Both only load elements of type `multiply` of a tensor for which `boxes.violations` finds
@@ -28,12 +29,6 @@ class Problem:
     whose parameter 0 is the sum, in float.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums, at least 1.
-        a_k_last: whether k is A's last coordinate; F32 must have it so.
-        b_k_last: whether k is B's last coordinate; F32 must have it so.
         multiply: type of the elements: F16, BF16, or F32, which is multiplied as tf32.
         terms: 1; or 3, for F32, where each element is the sum of two of tf32 and only the product of the smaller ones is left out.
         accumulate: type of the sums, F32.
@@ -44,24 +39,12 @@ class Problem:
         a_streams: loads of a computed A that differ from element to element; only sizes what is in registers together.
         a_loads: all loads of a computed A; only ranks schedules.
         a_work: what is computed of an element of A, in additions; only ranks schedules.
-        is_paired: whether two neighbouring columns of B make one result, as two products of A: `n` counts columns of B, `Epilogue` is at
-            (batch, m, n / 2) and has two sums, parameters 0 and 1.
-        part_columns: where it is not 0, the functor `Statistics` is handed the mean and the sum of squared deviations of every so many
-            neighbouring results of a row, which `Epilogue` returns, as parameters 0 and 1 at (batch, m, part).
-        moment_parts: where it is not 0, `Epilogue` is handed the mean and the variance of the row of A too, as its last parameters. They
-            are joined of so many parts of the row, of `moment_columns` each: the functor `Moments` at (batch, m, value) only loads the
-            mean and the sum of squared deviations of each in turn, in float.
-        moment_columns: of such a part.
+        is_paired: as that of gemm.
+        part_columns, moment_parts, moment_columns: as those of gemm_mma.
         input_count: operands that the epilogue loads; only limits what is in registers together.
         input_bytes: of all of them, for a result.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     multiply: DType
     terms: int = 1
     accumulate: DType = F32

@@ -5,18 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from nautilus_cli.kernels.extents import Extents
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Product:
+class Product(Extents):
     """A batched product of an [m, k] and a [k, n] matrix, as the main loop sees it.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums.
-        a_k_last: whether vectors of A run along k, not m.
-        b_k_last: whether vectors of B run along k, not n.
         a_run: elements along A's last coordinate that vectors must divide.
         b_run: the same of B.
         a_bytes: of a stored element of A.
@@ -27,12 +23,6 @@ class Product:
         is_paired: whether two neighbouring sums make one result, so that a thread needs both.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     a_run: int
     b_run: int
     a_bytes: int

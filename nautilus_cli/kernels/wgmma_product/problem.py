@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nautilus_cli.kernels.extents import Extents
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
@@ -23,16 +25,10 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WgmmaProduct:
+class WgmmaProduct(Extents):
     """A product as the main loop sees it.
 
     Attributes:
-        batch: number of products.
-        m: rows of A and of the result.
-        n: columns of B and of the result.
-        k: length of the sums.
-        a_k_last: whether k is A's last coordinate.
-        b_k_last: whether k is B's last coordinate.
         element_bytes: of an element that is multiplied: 2, or 4 for tf32.
         result_bytes: of an element of the result, where boxes of it can be stored; else 0.
         terms: products of tensor cores for each product of two elements.
@@ -44,12 +40,6 @@ class WgmmaProduct:
         input_bytes: of all of them, for a result.
     """
 
-    batch: int
-    m: int
-    n: int
-    k: int
-    a_k_last: bool
-    b_k_last: bool
     element_bytes: int
     result_bytes: int = 0
     terms: int = 1
