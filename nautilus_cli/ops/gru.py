@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nautilus_cli.ops.recurrent import Layer, layer_operator
+from nautilus_cli.ops.recurrent import Layer, layer_of, layer_operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +22,7 @@ class GRUAttrs:
 
 
 def _layer(attrs: GRUAttrs) -> Layer:
-    directions = 2 if attrs.direction == "bidirectional" else 1
-    return Layer(
-        cell="linear_gru" if attrs.linear_before_reset else "gru",
-        direction=attrs.direction,
-        names=attrs.activations or ("Sigmoid", "Tanh") * directions,
-        alphas=attrs.activation_alpha,
-        betas=attrs.activation_beta,
-        clip=attrs.clip,
-        layout=attrs.layout,
-        hidden_size=attrs.hidden_size,
-    )
+    return layer_of(attrs, "linear_gru" if attrs.linear_before_reset else "gru", ("Sigmoid", "Tanh"), layout=attrs.layout)
 
 
 OPERATOR = layer_operator("GRU", GRUAttrs, _layer, states=1, source="ONNX 28, GRU-22")

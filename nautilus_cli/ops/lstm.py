@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nautilus_cli.ops.recurrent import Layer, layer_operator
+from nautilus_cli.ops.recurrent import Layer, layer_of, layer_operator
+
+FUNCTIONS = ("Sigmoid", "Tanh", "Tanh")
+"""Of the gates, the cell and the hidden state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +25,7 @@ class LSTMAttrs:
 
 
 def _layer(attrs: LSTMAttrs) -> Layer:
-    directions = 2 if attrs.direction == "bidirectional" else 1
-    return Layer(
-        cell="lstm",
-        direction=attrs.direction,
-        names=attrs.activations or ("Sigmoid", "Tanh", "Tanh") * directions,
-        alphas=attrs.activation_alpha,
-        betas=attrs.activation_beta,
-        clip=attrs.clip,
-        is_coupled=bool(attrs.input_forget),
-        layout=attrs.layout,
-        hidden_size=attrs.hidden_size,
-    )
+    return layer_of(attrs, "lstm", FUNCTIONS, layout=attrs.layout, is_coupled=bool(attrs.input_forget))
 
 
 OPERATOR = layer_operator("LSTM", LSTMAttrs, _layer, states=2, source="ONNX 28, LSTM-22")

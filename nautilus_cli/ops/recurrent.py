@@ -53,7 +53,7 @@ class Layer:
     @property
     def directions(self) -> int:
         """1 or 2."""
-        return 2 if self.direction == "bidirectional" else 1
+        return directions_of(self.direction)
 
     @property
     def gates(self) -> int:
@@ -78,6 +78,36 @@ class Layer:
             is_reverse=direction == 1 or self.direction == "reverse",
             is_quantised=self.is_quantised,
         )
+
+
+def directions_of(direction: str) -> int:
+    """Return how many directions one of DIRECTIONS is."""
+    return 2 if direction == "bidirectional" else 1
+
+
+def layer_of(
+    attrs: Any, cell: str, functions: tuple[str, ...], *, layout: int, is_coupled: bool = False, is_quantised: bool = False
+) -> Layer:
+    """Return a layer by the attributes that all of them have.
+
+    Args:
+        attrs: of the operator.
+        cell: see `recurrence.GATES`.
+        functions: activation functions of a direction, where the attributes name none.
+        layout: as `Layer` has it, and what follows, too.
+    """
+    return Layer(
+        cell=cell,
+        direction=attrs.direction,
+        names=attrs.activations or functions * directions_of(attrs.direction),
+        alphas=attrs.activation_alpha,
+        betas=attrs.activation_beta,
+        clip=attrs.clip,
+        is_coupled=is_coupled,
+        layout=layout,
+        hidden_size=attrs.hidden_size,
+        is_quantised=is_quantised,
+    )
 
 
 def layer_operator(name: str, attributes: type, layer: Callable[[Any], Layer], *, states: int, source: str) -> Operator:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nautilus_cli.ops.recurrent import Layer, layer_operator
+from nautilus_cli.ops.recurrent import Layer, layer_of, layer_operator
 
 _DEFAULT = ("Tanh", "Tanh")
 
@@ -23,17 +23,8 @@ class RNNAttrs:
 
 
 def _layer(attrs: RNNAttrs) -> Layer:
-    directions = 2 if attrs.direction == "bidirectional" else 1
-    return Layer(
-        cell="rnn",
-        direction=attrs.direction,
-        names=_DEFAULT[:directions] if attrs.activations == _DEFAULT else attrs.activations,
-        alphas=attrs.activation_alpha,
-        betas=attrs.activation_beta,
-        clip=attrs.clip,
-        layout=attrs.layout,
-        hidden_size=attrs.hidden_size,
-    )
+    named = attrs if attrs.activations != _DEFAULT else replace(attrs, activations=())
+    return layer_of(named, "rnn", _DEFAULT[:1], layout=attrs.layout)
 
 
 OPERATOR = layer_operator("RNN", RNNAttrs, _layer, states=1, source="ONNX 28, RNN-22")

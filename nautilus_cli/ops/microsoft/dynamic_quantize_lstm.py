@@ -17,11 +17,12 @@ from nautilus_cli.ops import recurrent
 from nautilus_cli.ops.checks import operand, operand_count, ranked, shaped
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.dynamic_quantize_linear import dynamically_quantised
+from nautilus_cli.ops.lstm import FUNCTIONS
 from nautilus_cli.ops.matmul_integer import integer_product
 from nautilus_cli.ops.microsoft.qlinear import BYTES
 from nautilus_cli.ops.microsoft.source import source
 from nautilus_cli.ops.quantization import real
-from nautilus_cli.ops.recurrent import Layer
+from nautilus_cli.ops.recurrent import Layer, layer_of
 from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import cast, reshape
 
@@ -43,19 +44,7 @@ class DynamicQuantizeLSTMAttrs:
 
 
 def _layer(attrs: DynamicQuantizeLSTMAttrs) -> Layer:
-    directions = 2 if attrs.direction == "bidirectional" else 1
-    return Layer(
-        cell="lstm",
-        direction=attrs.direction,
-        names=attrs.activations or ("Sigmoid", "Tanh", "Tanh") * directions,
-        alphas=attrs.activation_alpha,
-        betas=attrs.activation_beta,
-        clip=attrs.clip,
-        is_coupled=bool(attrs.input_forget),
-        layout=0,
-        hidden_size=attrs.hidden_size,
-        is_quantised=True,
-    )
+    return layer_of(attrs, "lstm", FUNCTIONS, layout=0, is_coupled=bool(attrs.input_forget), is_quantised=True)
 
 
 def _infer(inference: Inference) -> tuple[TensorType, ...]:
