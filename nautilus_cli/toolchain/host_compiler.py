@@ -18,7 +18,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache as remember
 from importlib.util import find_spec
@@ -98,10 +99,11 @@ def _find(language: str, path: str) -> Compiler:
 
 def _probe(language: str, command: tuple[str, ...], *, is_zig: bool = False) -> Compiler | None:
     """Return the compiler behind a command, or None where it does not even say its version."""
-    version, target = ("", "")
     try:
-        version = _say(command, "--version")
-        target = _say(command, "-dumpmachine")
+        with tempfile.TemporaryDirectory(prefix="nautilus-") if is_zig else nullcontext("") as folder:
+            environment = os.environ | (_zig_folders(folder) if is_zig else {})
+            version = _say(command, "--version", environment)
+            target = _say(command, "-dumpmachine", environment)
     except (OSError, subprocess.CalledProcessError):
         return None
     is_gcc = "Free Software Foundation" in version
@@ -110,8 +112,14 @@ def _probe(language: str, command: tuple[str, ...], *, is_zig: bool = False) -> 
     return Compiler(language=language, command=command, version=first, target=target.strip(), is_zig=is_zig, is_gcc=is_gcc)
 
 
-def _say(command: tuple[str, ...], option: str) -> str:
-    return subprocess.run((*command, option), check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+def _say(command: tuple[str, ...], option: str, environment: Mapping[str, str]) -> str:
+    command = (*command, option)
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+
+
+def _zig_folders(folder: Path | str) -> dict[str, str]:
+    """Return where zig keeps what it builds; it does nothing without such a folder, and has none of its own where HOME is not set."""
+    return dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(folder))
 
 
 def shared_library(store: Cache) -> bytes:
@@ -208,7 +216,7 @@ def run(compiler: Compiler, arguments: Iterable[str], work: Path, store: Cache) 
     environment["LC_ALL"] = "C"  # the messages are parsed
     environment["TMPDIR"] = str(work)  # what a compiler that is stopped leaves goes with the folder
     if compiler.is_zig:  # zig keeps the C and C++ libraries that it builds: beside our own entries, not in the home folder
-        environment["ZIG_GLOBAL_CACHE_DIR"] = environment["ZIG_LOCAL_CACHE_DIR"] = str(store.folder / "zig")
+        environment |= _zig_folders(store.folder / "zig")
     command = (*compiler.command, *arguments)
     done = processes.call(command, cwd=work, environment=environment)
     if done.returncode:

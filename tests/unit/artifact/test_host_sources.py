@@ -1,9 +1,11 @@
 """The C sources of the host: they compile cleanly, export what the header says, and agree with Python and with cuda.h."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,7 +29,8 @@ COMPILERS = [
 
 def compile_clean(compiler, *arguments):
     command = [*compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{resources.include()}", f"-I{resources.host()}", *arguments]
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    home = {"HOME": tempfile.gettempdir()} | os.environ  # zig keeps what it builds there
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env=home)
     assert done.returncode == 0, done.stderr
 
 

@@ -109,6 +109,7 @@ def test_a_compiler_that_does_not_run_is_passed_over(tmp_path: Path, monkeypatch
 @pytest.mark.skipif(find_spec("ziglang") is None, reason="the package ziglang is not installed")
 def test_zig_stands_in_where_there_is_no_compiler(store: Cache, templates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("HOME", raising=False)  # as in many a container
     assert host_compiler.find("C").is_zig
     content = host_compiler.shared_library(store)
     assert load(content, tmp_path).nautilus_answer() == 42
