@@ -24,7 +24,7 @@ from nautilus_cli.ir.dims import (
     lower,
     upper,
 )
-from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
@@ -86,7 +86,10 @@ def linear(value: int) -> tuple[Symbol, int, int] | None:
 
 def ceiling(value: int) -> int:
     """Return an expression without counts that VALUE never exceeds, whatever they are."""
-    return _limit(value, is_upper=True) if counts_in(value) else value
+    if not counts_in(value):
+        return value
+    limit, most = _limit(value, is_upper=True), upper(value)
+    return minimum(limit, most) if most < upper(limit) else limit  # n % 4 is 3 at most, which its terms do not show
 
 
 def _limit(value: int, *, is_upper: bool) -> int:

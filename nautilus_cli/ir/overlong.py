@@ -7,11 +7,12 @@ from nautilus_cli.errors import ModelError
 MOST_FACTORS = 256
 """Atoms that a term multiplies: a tensor has up to 64 dimensions."""
 
-MOST_PRODUCTS = 1 << 14
+MOST_PRODUCTS = 1 << 16
 """Pairs of terms that a product of two sums has."""
 
-MOST_CHARACTERS = 1 << 14
-"""Of the text of a sum, that of all that lies in it counted as often as it is there; those of real models have a few hundred."""
+MOST_CHARACTERS = 1 << 17
+"""Of the text of a sum, that of all that lies in it counted as often as it is there. Real models have a few hundred, the result of a Slice
+of four dimensions of which all operands are inputs 48 000."""
 
 
 class OverlongError(ModelError):

@@ -48,6 +48,7 @@ EXPRESSIONS = (
     equal(N, M) * N,
     ROWS + 2,
     minimum(N, ROWS + 2) * ROWS,
+    N % 4 * ROWS,
     -((ROWS - 12) // maximum(1, N)),
     maximum(0, -((ROWS - 12) // maximum(1, M))) * ROWS,
     -ROWS * maximum(-N, -3) * symbol("more", 2, 2),
@@ -68,6 +69,7 @@ def test_a_ceiling_is_an_expression_without_counts_that_is_never_exceeded(value:
 
 def test_a_ceiling_of_a_size_is_that_of_its_bound() -> None:
     assert same(ceiling(4 * N), 12 * ROWS) and same(ceiling(N // 2), 3 * ROWS // 2)
+    assert same(ceiling(count("any", (1 << 31) - 1) % 4), 3)
     assert same(ceiling(ROWS * minimum(N, 40)), 3 * ROWS * ROWS), "what it is multiplied with is known, and stays"
 
 
