@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from nautilus_cli.cli.result_types import CheckResult
 from nautilus_cli.cli.text import counted, printable, table, to_json
 from nautilus_cli.errors import ModelError, shortened
+
+if TYPE_CHECKING:
+    from nautilus_cli.driver import CheckResult
 
 _NUMBERS = ("model", "targets", "opset", "producer", "nodes", "launches", "unexamined", "notes")
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nautilus_cli.cli.result_types import Comparison, CompiledTarget, CompileResult, GroupResult, InspectResult, TuneResult, VerifyResult
 from nautilus_cli.cli.settings import Settings
 from nautilus_cli.cli.text import counted, printable, size, table, to_json
 from nautilus_cli.errors import VerificationError
+
+if TYPE_CHECKING:
+    from nautilus_cli.driver import CompileResult, InspectResult, TuneResult, VerifyResult
+    from nautilus_cli.driver.compilation import CompiledTarget
+    from nautilus_cli.driver.group_results import GroupResult
+    from nautilus_cli.numerics.comparison import Comparison
 
 
 def show_notes(notes: Sequence[str], settings: Settings) -> None:

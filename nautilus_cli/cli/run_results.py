@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from nautilus_cli.cli.result_types import GenerateResult, RunResult
 from nautilus_cli.cli.text import printable, table, to_json
+
+if TYPE_CHECKING:
+    from nautilus_cli.driver import GenerateResult, RunResult
 
 _NUMBERS = ("min", "mean", "max", "nan", "inf")
 
