@@ -141,6 +141,20 @@ NESTED = """g (float[4] x, int64 k, int64 m) => (float[4] y, int64 t) {
             moved = Add(scaled, f) further = Add(moved, h) u2 = Tanh(further) v2 = Add(v, j) }> }> }"""
 
 
+FOUND = """g (float[n] x, float[4] y) => (float[4] last, float[found,4] all) {
+    zero = Constant <value_float = 0.0> () one = Constant <value_float = 1.0> () nine = Constant <value_float = 9.0> ()
+    kept = Greater(x, zero) found = Compress <axis = 0> (x, kept) trips = Shape(found)
+    last, all = Loop (trips, , y) <body = step (int64 i, bool c, float[4] s) => (bool more, float[4] t, float[4] o) {
+        total = ReduceSum <keepdims = 0> (s) more = Less(total, nine) t = Add(s, one) o = Neg(s) }> }"""
+
+
+def test_as_many_iterations_as_a_kernel_finds_at_most(tmp_path: Path) -> None:
+    """The host plans for what can be found, and a condition may end the loop before."""
+    x = np.array([1, -1, 2, 3, -4, 5, 1], np.float32)
+    compiled = Compiled(FOUND, tmp_path, n=DimRange(1, 9))
+    compiled.hold(*({"x": given, "y": drawn(4)} for given in (x, x[:1], x[3:], -np.abs(x), np.abs(x), np.ones(9, np.float32))))
+
+
 def test_loops_within_loops(tmp_path: Path) -> None:
     """The inner one reads its trip count, its first state and the number of the iteration from the outer one."""
     Compiled(NESTED, tmp_path).hold(*({"x": drawn(4), "k": np.int64(k), "m": np.int64(m)} for k in (0, 1, 2, 5) for m in (0, 1, 3)))

@@ -197,6 +197,7 @@ def _counted(call: Occurrence, found: Body, trips: int | None, count: Value | No
 
 def _most_pieces(call: Occurrence, name: str, trips: int | None) -> int:
     """Return how many pieces scan outputs can have: as the user says, else the model, else by default."""
+    trips = None if trips is None else ceiling(trips)  # the host plans for them, and does not know what a kernel counts
     given = call.builder.bounds.of(call.builder.own_name(name))
     is_known = trips is not None and upper(trips) <= MOST_BOUND
     if given is not None:
