@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from nautilus_cli.errors import NautilusError
 from nautilus_cli.ir.graph import FusedGraph, Graph
 from nautilus_cli.kernels.base import Choose, Family
 from nautilus_cli.lowering.building import lowered
+from nautilus_cli.lowering.choosing import choice
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.numerics import compare
@@ -54,6 +55,17 @@ class AnySchedule:
         return family.choose(problem, on)
 
 
+def any_family(seed: int) -> Callable[..., Iterator[tuple[float, Any]]]:
+    """Return what takes the place of the estimates by which families are chosen: tensor cores before others, but else at random."""
+    random, found = Random(seed), choice._estimates
+
+    def estimates(*given: Any) -> Iterator[tuple[float, Any]]:
+        for _, (family, problem) in found(*given):
+            yield random.random() + (family.name in ("gemm", "gemm_skinny")), (family, problem)
+
+    return estimates
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Compiled:
     """A graph on its way to a library.
@@ -70,7 +82,7 @@ class Compiled:
 
 
 def compiled(drawn: RandomGraph, fused: Callable[[Graph], FusedGraph] = pipeline.run) -> Compiled:
-    """Plan and render a graph: half of all graphs with any schedule, a fifth with 64-bit indices, as the seed has it.
+    """Plan and render a graph: half of all graphs with any schedule, a third of any family, a fifth with 64-bit indices.
 
     Args:
         drawn: the graph.
@@ -78,7 +90,8 @@ def compiled(drawn: RandomGraph, fused: Callable[[Graph], FusedGraph] = pipeline
     """
     choose: Choose = AnySchedule(drawn.seed) if drawn.seed % 2 else analytic
     limit = -1 if drawn.seed % 5 == 0 else lowered.INDEX_32_LIMIT
-    with mock.patch.object(lowered, "INDEX_32_LIMIT", limit):
+    estimates = any_family(drawn.seed) if drawn.seed % 3 == 2 else choice._estimates
+    with mock.patch.object(lowered, "INDEX_32_LIMIT", limit), mock.patch.object(choice, "_estimates", estimates):
         planned = plan(fused(drawn.graph), target("emulated"), choose)
     return Compiled(drawn=drawn, plan=planned, kernels=tuple(render(kernel.request) for kernel in planned.kernels))
 
