@@ -12,6 +12,7 @@ import pytest
 from nautilus_cli import resources
 from nautilus_cli.toolchain import host_compiler
 from tests.emulated.executor import FIXTURES
+from tests.support import sanitized
 
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-g", "-march=x86-64-v3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-tsan")
 INCLUDES = tuple(f"-I{folder}" for folder in (resources.include(), resources.host()))
@@ -34,9 +35,6 @@ SOUND = [
     "ring_of_small_copies 1 64 1 5168 11 0",
     "product_without_a_bug 1 128 1 24592 0 0",
 ]
-UNSUITED = "unexpected memory mapping"
-"""What ThreadSanitizer says, at random, where addresses are drawn from more than it has room for."""
-
 FIFO_EAGER, RANDOM_LAZY = "0 0", "2 1"
 
 
@@ -70,19 +68,15 @@ def build(sanitizer: str, folder: Path) -> Path:
 
 
 def run(program: Path, kernel: str, mode: str = FIFO_EAGER) -> str:
-    """Return what the program and its sanitizer say; where the addresses that the kernel drew do not suit the sanitizer, others may."""
-    for _ in range(50):
-        done = subprocess.run([str(program), *kernel.split(), *mode.split()], capture_output=True, text=True, check=False)
-        said = done.stdout + done.stderr
-        if UNSUITED not in said:
-            break
-    return said
+    """Return what the program and its sanitizer say."""
+    done = sanitized.run([program, *kernel.split(), *mode.split()])
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def thread_sanitizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = build("thread", tmp_path_factory.mktemp("thread"))
-    if UNSUITED in run(program, SOUND[0]):
+    if sanitized.UNSUITED in run(program, SOUND[0]):
         pytest.skip("ThreadSanitizer does not run with this kernel's address space randomisation")
     return program
 
