@@ -65,7 +65,8 @@ def dimension(value: str) -> tuple[str, DimRange]:
     found = _DIMENSION.fullmatch(value)
     range_ = _size(found["range"]) if found else None
     if not found or not isinstance(range_, DimRange):
-        raise click.BadParameter(f"'{value}' is not a dimension. Write NAME=1..64, NAME=8..512/8 for multiples, or NAME=1..512@128,256.")
+        forms = "NAME=1..64, NAME=64..64 for one size, NAME=8..512/8 for multiples, or NAME=1..512@128,256"
+        raise click.BadParameter(f"'{value}' is not a dimension. Write {forms}.")
     points = tuple(int(point) for point in (found["points"] or "").split(",") if point)
     if outside := [point for point in points if not range_.low <= point <= range_.high]:
         raise click.BadParameter(f"'{value}' asks for {outside[0]}, which is not in {range_}.")
