@@ -32,3 +32,19 @@ def test_reductions(dtype: int, nautilus: Caller, tmp_path: Path) -> None:
     saved(networks.model(nodes, [port("x", 2, 0, 4, dtype=dtype)], outputs, axes), tmp_path / "model.onnx")
     done = nautilus("compile", tmp_path / "model.onnx", "-o", tmp_path / "libmodel.so", "--target", "emulated").done()
     assert done.out.count(" ok\n") == len(outputs), done.out
+
+
+def test_a_run_without_rows(nautilus: Caller, tmp_path: Path) -> None:
+    """What a kernel gives to others has no element: those that share a row among threads have a block all the same, which reads none."""
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Neg", ["r"], ["kept"]),
+        helper.make_node("TopK", ["r", "count"], ["values", "places"], axis=2),
+        helper.make_node("Det", ["r"], ["det"]),
+    ]
+    outputs = [port("kept", "n", 3, 3), port("values", "n", 3, 2), port("places", "n", 3, 2, dtype=TensorProto.INT64), port("det", "n")]
+    proto = networks.model(nodes, [port("x", "n", 3, 3)], outputs, {"count": np.array([2])})
+    model, library = saved(proto, tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    nautilus("compile", model, "-o", library, "--target", "emulated", "--dim", "n=0..5", "--no-verify").done()
+    for n in (0, 5):
+        nautilus("verify", model, library, "--dim", f"n={n}").done()

@@ -52,6 +52,21 @@ struct EliminationKernel {
 
   NAUTILUS_DEVICE void run() const {
     device::dependency_wait();
+    if (has_matrices()) eliminate();
+    device::dependency_trigger();
+  }
+
+ private:
+  // Whether the block has a matrix to read: of no matrices there is a block, too.
+  NAUTILUS_DEVICE bool has_matrices() const {
+    if constexpr (Problem::Matrices::kIsStatic) {
+      return true;
+    } else {
+      return static_cast<Index>(device::block_index().x) * kTeams < static_cast<Index>(Problem::Matrices::get(arguments));
+    }
+  }
+
+  NAUTILUS_DEVICE void eliminate() const {
     for (int element = place; element < order * order; element += kTeam) {
       matrix[element] = X::template apply<1>(arguments, coordinates<Index>(number, element / order, element % order))[0];
     }
@@ -85,10 +100,8 @@ struct EliminationKernel {
     } else if (is_active && place == 0) {
       Epilogue::template apply<1>(arguments, coordinates<Index>(number), Splat<Value>{determinant});
     }
-    device::dependency_trigger();
   }
 
- private:
   NAUTILUS_DEVICE static void meet() {
     if constexpr (kTeam == 1) {
       return;

@@ -59,15 +59,26 @@ struct TopKKernel {
 
   NAUTILUS_DEVICE void run() const {
     device::dependency_wait();
-    if constexpr (Schedule::kIsSelected) {
-      select();
-    } else {
-      rank_all();
+    if (has_rows()) {
+      if constexpr (Schedule::kIsSelected) {
+        select();
+      } else {
+        rank_all();
+      }
     }
     device::dependency_trigger();
   }
 
  private:
+  // Whether the block has a row to read: of no rows there is a block, too.
+  NAUTILUS_DEVICE bool has_rows() const {
+    if constexpr (Problem::Rows::kIsStatic) {
+      return true;
+    } else {
+      return static_cast<Index>(device::block_index().x) * kTeams < static_cast<Index>(Problem::Rows::get(arguments));
+    }
+  }
+
   // A pair of key and place.
   struct Pair {
     Key key;
