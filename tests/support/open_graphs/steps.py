@@ -335,11 +335,69 @@ def split(d: Drawing) -> None:
     d.append(step, d.greatest[at])
 
 
+def repeat(d: Drawing) -> None:
+    """A value several times along an axis, by a known number or by the size of another value."""
+    at, other = d.pick(), d.pick()
+    rank = len(d.shape(at))
+    if not rank:
+        return
+    axis, times, is_open_ = d.random.randrange(rank), d.random.randint(0, 3), d.random.random() < 0.5 and d.shape(other)
+
+    def step(b: GraphBuilder, v: list[Value]) -> Value:
+        count = dim(b, v[other], 0) if is_open_ else times
+        return b.node("Tile", (v[at], shape_of(b, [count if i == axis else 1 for i in range(rank)])))
+
+    d.append(step, d.greatest[at])
+
+
+def running_sum(d: Drawing) -> None:
+    """Sums of what there is so far along an axis, from either end, each with or without the element itself."""
+    at = d.pick()
+    shape = d.shape(at)
+    if not shape:
+        return
+    axis, is_reverse, is_exclusive = d.random.randrange(len(shape)), d.random.randint(0, 1), d.random.randint(0, 1)
+
+    def step(b: GraphBuilder, v: list[Value]) -> Value:
+        return b.node("CumSum", (v[at], b.constant(np.array(axis, INT64))), reverse=is_reverse, exclusive=is_exclusive)
+
+    d.append(step, d.greatest[at] * max(1, most_products(shape[axis])))
+
+
+def triangle(d: Drawing) -> None:
+    """What is above or below a diagonal of the last two dimensions."""
+    at = d.pick()
+    if len(d.shape(at)) < 2:
+        return
+    diagonal, is_upper = d.random.randint(-2, 2), d.random.randint(0, 1)
+    d.append(lambda b, v: b.node("Trilu", (v[at], b.constant(np.array(diagonal, INT64))), upper=is_upper), d.greatest[at])
+
+
+def greatest_ones(d: Drawing) -> None:
+    """The greatest or least half of an axis, or one fewer than there are, in order."""
+    at = d.pick()
+    shape = d.shape(at)
+    if not shape:
+        return
+    axis, is_largest, is_half = d.random.randrange(len(shape)), d.random.randint(0, 1), d.random.random() < 0.5
+    if not is_half and smallest(shape[axis]) < 1:
+        return
+
+    def step(b: GraphBuilder, v: list[Value]) -> Value:
+        count = b.node("Div", (dim(b, v[at], axis), ints(b, 2))) if is_half else b.node("Sub", (dim(b, v[at], axis), ints(b, 1)))
+        attrs = b.attributes(b.operator("TopK"), None, {"axis": axis, "largest": is_largest})
+        return b.results("TopK", (v[at], count), 2, attrs)[0]
+
+    if d.is_exact or not d.has_rounding:  # rounded numbers that are nearly equal may change places
+        d.append(step, d.greatest[at])
+
+
 _F32 = 1
 """TensorProto.FLOAT."""
 
 STEPS: tuple[Callable[[Drawing], None], ...] = (
     *(unary, binary, binary, binary, transpose, transpose, merge, merge, cut, flatten, squeeze, concat, concat, slice_, slice_, halves),
     *(pad, expand, reduce, reduce, softmax, by_weights, by_weights, by_itself, gather, where, positions, mean_by_size, split),
+    *(repeat, running_sum, triangle, greatest_ones),
 )
 """Several times what shall be drawn more often."""
