@@ -114,7 +114,8 @@ def _monomial_limit(monomial: Monomial, *, is_upper: bool) -> int:
         product = Polynomial.of({rest: 1})
         return factor * (upper(product) if is_upper else lower(product))
     for atom, power in rest:
-        factor = factor * _atom_limit(atom, is_upper=is_upper) ** power
+        limit = _atom_limit(atom, is_upper=is_upper)
+        factor = factor * (limit if is_upper else maximum(0, limit)) ** power  # two limits below zero would be one above the product
     return factor
 
 

@@ -66,13 +66,14 @@ class Polynomial(Symbolic):
         found = terms_of(other)
         if found is None:
             return NotImplemented
-        total: dict[Monomial, int] = {}
-        pairs = [(left, right, a * b) for left, a in self.terms for right, b in found]
-        if len(pairs) > MOST_PRODUCTS:
+        others = tuple(found)
+        if len(self.terms) * len(others) > MOST_PRODUCTS:
             raise OverlongError
-        for left, right, coefficient in pairs:
-            monomial = product(left, right)
-            total[monomial] = total.get(monomial, 0) + coefficient
+        total: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in others:
+                monomial = product(left, right)
+                total[monomial] = total.get(monomial, 0) + a * b
         return Polynomial.of(total)
 
     __rmul__ = __mul__

@@ -11,7 +11,7 @@ import numpy as np
 from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.control import BranchAttrs, bodies
 from nautilus_cli.ir.counts import ceiling
-from nautilus_cli.ir.dims import Atom, Maximum, Symbolic, same, upper
+from nautilus_cli.ir.dims import Atom, Maximum, Symbolic, lower, same, upper
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.types import TensorType
@@ -65,7 +65,10 @@ def never_exceeds(size: int, other: int) -> bool:
 
 
 def _at_least(size: int) -> Iterator[int]:
-    """Yield what SIZE is never below: with one operand in place of each of the maxima that products in it are made of."""
+    """Yield what SIZE is never below: with one operand in place of each of the maxima that products in it are made of.
+
+    One operand may be negative at most: the product of two that are is greater than that of the maxima.
+    """
     if not isinstance(size, Symbolic) or any(c < 0 or any(atom.bounds[0] < 0 for atom, _ in monomial) for monomial, c in size.terms):
         return
     powers: dict[Atom, int] = {}
@@ -74,6 +77,8 @@ def _at_least(size: int) -> Iterator[int]:
     factors = [(atom, number) for atom, power in powers.items() for number in range(power)]
     choices = [atom.operands if isinstance(atom, Maximum) else (size.of({((atom, 1),): 1}),) for atom, _ in factors]
     for chosen in product(*choices):
+        if sum(lower(operand) < 0 for operand in chosen) > 1:
+            continue
         factor = dict(zip(factors, chosen, strict=True))
         yield sum(prod((factor[atom, n] for atom, power in monomial for n in range(power)), start=c) for monomial, c in size.terms)
 

@@ -53,6 +53,7 @@ EXPRESSIONS = (
     maximum(0, -((ROWS - 12) // maximum(1, M))) * ROWS,
     -ROWS * maximum(-N, -3) * symbol("more", 2, 2),
     ROWS * maximum(2 - N, -M) * minimum(M, 3),
+    100 * ROWS - maximum(N - N // 2, M - M // 2) * maximum(N - N // 2, M - M // 2),
 )
 
 

@@ -8,7 +8,7 @@ from nautilus_cli.errors import InternalError, ModelError
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.ir.types import F32, I64, TensorType
-from nautilus_cli.ops.branch import fits, require_fits
+from nautilus_cli.ops.branch import fits, never_exceeds, require_fits
 
 
 def test_a_result_begins_the_larger_of_two() -> None:
@@ -31,6 +31,14 @@ def test_a_result_begins_a_product_of_maxima() -> None:
     more = TensorType(F32, ((maximum(n, m) + 2) * maximum(n + 1, m),))
     assert fits(TensorType(F32, (n * m,)), more) and not fits(TensorType(F32, ((m + 3) * m,)), more)
     assert not fits(TensorType(F32, (n * m + 1,)), room) and not fits(TensorType(F32, (2 * n * m,)), room)
+
+
+def test_two_differences_that_may_be_negative_are_not_below_what_is_left_of_them() -> None:
+    """1 and 1 are both 4 below 5: 16 do not fit where nothing is."""
+    n, m = symbol("n", 1, 9), symbol("m", 1, 9)
+    left = maximum(n - 5, 0) * maximum(m - 5, 0)
+    assert not never_exceeds((n - 5) * (m - 5), left)
+    assert never_exceeds((n - 5) * 3, maximum(n - 5, 0) * maximum(m, 3))
 
 
 def test_what_cannot_be_told_is_a_refusal() -> None:
