@@ -202,11 +202,6 @@ def sizes_options(command: Command) -> Command:
     return _shape_option(shape, "The shape of an input with such dimensions; once for each.")(command)
 
 
-def graph_options(command: Command) -> Command:
-    """Add --shape, --bind and --outputs, as `shapes`, `bindings` and `outputs`."""
-    return _shape_option(shape, "The static shape of an input; once for each.")(_bind_and_outputs(command))
-
-
 def _shape_option(read: Callable[[str], tuple[str, tuple[Size, ...]]], text: str) -> Callable[[Command], Command]:
     return click.option("--shape", "shapes", type=read, multiple=True, callback=_by_name, metavar="NAME=1x3x224x224", help=text)
 

@@ -166,11 +166,6 @@ def padded(shape: Sequence[int], before: Sequence[int], extents: Sequence[int]) 
     return simplify(IndexMap((Stage(tuple(axes), -sum(b * s for b, s in zip(before, strides, strict=True))),)))
 
 
-def reshaped(extents: Sequence[int]) -> IndexMap:
-    """Return the map of Reshape: from the coordinates of the result to the same linear index."""
-    return identity(extents)
-
-
 @lru_cache(maxsize=1 << 13)
 def compose(outer: IndexMap, inner: IndexMap) -> IndexMap:
     """Return the map that applies OUTER (coordinates to a linear index) and then INNER (whose coordinates that index runs over).

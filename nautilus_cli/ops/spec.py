@@ -232,10 +232,3 @@ class Operator:
     attributes: type = NoAttrs
     since: int = 1
     normalise: Callable[[Emitter, Any, tuple[Value | None, ...]], tuple[Value | None, ...] | None] | None = None
-
-
-def result_dtype(types: tuple[TensorType | None, ...]) -> DType:
-    """Return the element type of the first operand."""
-    first = types[0]
-    assert first is not None
-    return first.dtype

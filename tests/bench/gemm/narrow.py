@@ -105,37 +105,6 @@ def skinny_rows() -> Wanted:
         yield p, "mma chosen", "gemm_mma", None
 
 
-def skinny_cluster() -> Wanted:
-    """Several rows with the depth shared out over a cluster."""
-    for m, n, k in ROWS:
-        p = Product(m=m, n=n, k=k)
-        for groups, thread_n, loads, slices_k, cluster_k, tile_k in (
-            (4, 4, 2, 2, 4, 1024),
-            (4, 2, 4, 2, 2, 0),
-            (4, 2, 4, 2, 4, 1024),
-            (8, 2, 4, 1, 4, 1024),
-            (4, 4, 2, 2, 4, 0),
-            (8, 4, 2, 1, 8, 512),
-            (8, 2, 4, 2, 4, 1024),
-            (2, 4, 4, 4, 2, 0),
-            (4, 4, 4, 1, 4, 1024),
-            (8, 2, 2, 1, 2, 0),
-        ):
-            yield skinny(
-                p,
-                groups=groups,
-                thread_n=thread_n,
-                lanes_k=4,
-                loads=loads,
-                slices_k=slices_k,
-                cluster_k=cluster_k,
-                tensor_cores=True,
-                tile_k=tile_k,
-            )
-        yield skinny(p, groups=2, thread_n=2, lanes_k=4, loads=4, slices_k=8, tensor_cores=True)
-        yield p, "mma chosen", "gemm_mma", None
-
-
 def skinny_fit() -> Wanted:
     """A spread of schedules on a spread of products, to which the ranking is fitted."""
     for m, n, k, dtype in (

@@ -19,7 +19,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Graph, Value
-from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType, TensorType, dtype_of
+from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, DType, TensorType, dtype_of
 from nautilus_cli.numerics import EXACT, Tolerance, compare
 from nautilus_cli.numerics.propagation import estimate
 from nautilus_cli.numerics.tolerance import from_deviation, unit_roundoff
@@ -436,6 +436,3 @@ def _check_grid(array: np.ndarray, dtype: DType) -> None:
     finite = wide[np.isfinite(wide)]
     if finite.size and finite.max() * 2.0**grid > 2 ** (_SIGNIFICAND[dtype.name] - 1):
         raise RejectedError("a result could be rounded")
-
-
-INTEGER_TYPES = (I64, I32, I8, U8)

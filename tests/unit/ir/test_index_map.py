@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, reshaped, simplify, sliced
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, simplify, sliced
 from nautilus_cli.ir.stages import Axis, Stage
 
 MAX_ELEMENTS = 3000
@@ -52,7 +52,7 @@ class Chain:
             shape.append(self.random.choice([d for d in range(1, rest + 1) if rest % d == 0]))
             rest //= shape[-1]
         shape = shape or [1]
-        self.maps.append(reshaped(shape))
+        self.maps.append(identity(shape))
         self.array = self.array.reshape(shape)
 
     def broadcast(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import is_symbolic, same
-from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, reshaped, sliced
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, identity, padded, permuted, regroup, sliced
 from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.ir.types import F32, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
@@ -28,7 +28,7 @@ def transpose(shape: Sequence[int], perm: Sequence[int]) -> Step:
 
 
 def reshape(shape: Sequence[int]) -> Step:
-    return reshaped(shape), lambda a, sizes: a.reshape(bind(tuple(shape), sizes))
+    return identity(shape), lambda a, sizes: a.reshape(bind(tuple(shape), sizes))
 
 
 def expand(shape: Sequence[int], target: Sequence[int]) -> Step:
