@@ -1,7 +1,7 @@
 """Random chains of products with norms, prologues and epilogues, compiled to libraries and run on the emulator, against numpy.
 
 Norms go into products wherever they can, whatever the estimates say of sizes as small as these. `--graphs` and `--seed` are as in
-`test_random_graphs`; a tenth as many graphs are compiled, since kernels for tensor cores take longer.
+`test_random_graphs`; a tenth as many graphs are compiled, one at least, since kernels for tensor cores take longer.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.support.random_chains.drawing import draw
 from tests.support.random_graphs.building import Batch
 
 GRAPHS_AN_IMAGE = 6
+SHARE = 10
 
 
 def fused(graph: Graph) -> FusedGraph:
@@ -28,7 +29,7 @@ def fused(graph: Graph) -> FusedGraph:
 def test_random_chains(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, so that the kernels of many graphs are compiled together, and once."""
     monkeypatch.setattr(norms, "_difference_us", lambda *_: -1.0)
-    first, count = request.config.getoption("--seed"), request.config.getoption("--graphs") // 10
+    first, count = request.config.getoption("--seed"), max(1, request.config.getoption("--graphs") // SHARE)
     wrong = []
     for begin in range(first, first + count, GRAPHS_AN_IMAGE):
         batch = Batch([draw(seed) for seed in range(begin, min(begin + GRAPHS_AN_IMAGE, first + count))], tmp_path, fused=fused)
