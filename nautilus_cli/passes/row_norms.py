@@ -216,10 +216,10 @@ def _inverted(flow: Dataflow, node: Node | None) -> Node | None:
     """Return the node that computes z, where NODE is its reciprocal, or 1 / z, as exporters write it too."""
     if node is not None and node.op == "Reciprocal":
         return _maker(flow, node.inputs[0])
-    one = None if node is None or node.op != "Div" or node.inputs[0] is None else _constant(flow, node.inputs[0])
-    return (
-        _maker(flow, node.inputs[1]) if node is not None and one is not None and one.size == 1 and float(one.reshape(-1)[0]) == 1 else None
-    )
+    if node is None or node.op != "Div" or node.inputs[0] is None:
+        return None
+    one = _constant(flow, node.inputs[0])
+    return _maker(flow, node.inputs[1]) if one is not None and one.size == 1 and float(one.reshape(-1)[0]) == 1 else None
 
 
 def _maker(flow: Dataflow, value: Value | None) -> Node | None:
