@@ -31,10 +31,13 @@ def call(command: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -
         return _call(command, cwd, environment)
     is_over = threading.Event()
     with ThreadPoolExecutor(1, initializer=obey, initargs=(is_over,)) as thread:
+        task = None
         try:
-            return thread.submit(_call, command, cwd, environment).result()
+            task = thread.submit(_call, command, cwd, environment)
+            return task.result()
         except BaseException:
-            stop(is_over)
+            if task is None or not task.done():  # a command that cannot begin stops none of other threads
+                stop(is_over)
             raise
 
 

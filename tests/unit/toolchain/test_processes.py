@@ -62,6 +62,23 @@ def test_stopping_reaches_the_children_of_a_command(tmp_path: Path) -> None:
     assert comes(lambda: not is_alive(child, known[2]), 300)  # the kernel has yet to take it away; it would sleep for 600 s
 
 
+def test_a_command_that_cannot_begin_stops_no_other(tmp_path: Path) -> None:
+    fifo = tmp_path / "child"
+    os.mkfifo(fifo)
+    ended: list[int] = []
+    script = "echo $$ > child; read line < child; exit 7"
+    thread = threading.Thread(
+        target=lambda: ended.append(processes.call(("sh", "-c", script), cwd=tmp_path, environment=ENVIRONMENT).returncode)
+    )
+    thread.start()
+    fifo.read_text()
+    with pytest.raises(FileNotFoundError):
+        processes.call(("/nonexistent",), cwd=tmp_path, environment=ENVIRONMENT)
+    fifo.write_text("go on\n")
+    thread.join()
+    assert ended == [7]
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interruption_while_a_command_begins_stops_it(jobs: int, tmp_path: Path) -> None:
     """And no other begins."""
