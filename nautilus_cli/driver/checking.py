@@ -11,6 +11,7 @@ from nautilus_cli.driver.selection import Selection, select_each
 from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.examination import examine
 from nautilus_cli.ir.graph import Graph
+from nautilus_cli.lowering.building.lowered_group import origin_of
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import refused
 from nautilus_cli.passes import pipeline
@@ -115,7 +116,6 @@ def _planned(graph: Graph, selections: Sequence[Selection], fp32_mode: str) -> t
     for selection in selections:
         choose = recorded_choice(Cache.default(), selection.target, gpu=selection.gpu)
         for group, refusal in refused(fused, selection.target, choose, fp32_mode=fp32_mode):
-            names = dict.fromkeys(name for node in group.nodes for name in node.origin)
             anchor = group.anchor or group.nodes[-1]
-            found.append(Obstacle(node=", ".join(names), op=anchor.op, reason=refusal.message, hint=refusal.hint or ""))
+            found.append(Obstacle(node=", ".join(origin_of(group)), op=anchor.op, reason=refusal.message, hint=refusal.hint or ""))
     return found, len(fused.groups)

@@ -25,8 +25,9 @@ from nautilus_cli.driver.plan_sections import (
 from nautilus_cli.driver.selection import select
 from nautilus_cli.errors import FileError, UsageError, nearest
 from nautilus_cli.ir.control import all_nodes
-from nautilus_cli.ir.graph import FusedGraph, Graph, Group
+from nautilus_cli.ir.graph import FusedGraph, Graph
 from nautilus_cli.ir.text import print_graph
+from nautilus_cli.lowering.building.lowered_group import origin_of
 from nautilus_cli.lowering.plan import Plan
 
 _ELF = b"\x7fELF"
@@ -111,13 +112,9 @@ def _summary(path: Path, graph: Graph, opset: int, producer: str) -> Section:
     return Section(title="model", text=text, columns=("operator", "nodes"), rows=tuple((op, str(n)) for op, n in counts.most_common()))
 
 
-def _origin(group: Group) -> list[str]:
-    return list(dict.fromkeys(name for node in group.nodes for name in node.origin))
-
-
 def _groups_section(fused: FusedGraph) -> Section:
     rows = tuple(
-        (str(i), g.kind, " ".join(n.op for n in g.nodes), ", ".join(str(v.type) for v in g.outputs), nodes_text(_origin(g)))
+        (str(i), g.kind, " ".join(n.op for n in g.nodes), ", ".join(str(v.type) for v in g.outputs), nodes_text(origin_of(g)))
         for i, g in enumerate(fused.groups)
     )
     return Section(title="fusion groups", columns=("launch", "family", "operators", "stores", "ONNX nodes"), rows=rows)
@@ -125,7 +122,7 @@ def _groups_section(fused: FusedGraph) -> Section:
 
 def _groups_data(fused: FusedGraph) -> list[dict[str, Any]]:
     return [
-        {"family": g.kind, "operators": [n.op for n in g.nodes], "stores": [str(v.type) for v in g.outputs], "nodes": _origin(g)}
+        {"family": g.kind, "operators": [n.op for n in g.nodes], "stores": [str(v.type) for v in g.outputs], "nodes": list(origin_of(g))}
         for g in fused.groups
     ]
 

@@ -30,6 +30,7 @@ from nautilus_cli.ir.dims_text import parse_size
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.kernels.base import Choose
+from nautilus_cli.lowering.building.lowered_group import origin_of
 from nautilus_cli.lowering.choosing.dispatch import first_serving
 from nautilus_cli.lowering.control.walk import launches_of
 from nautilus_cli.lowering.fusion.choice import choose_fusion
@@ -166,7 +167,7 @@ class _Bench:
                 family=group.kind,
                 kernel=kernels.get(number, ""),
                 operators=tuple(node.op for node in group.nodes),
-                nodes=tuple(dict.fromkeys(name for node in group.nodes for name in node.origin)),
+                nodes=origin_of(group),
                 comparisons={names[v]: comparisons[names[v]] for v in group.outputs if names.get(v) in comparisons},
             )
             for number, group in enumerate(fused.groups)
