@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from nautilus_cli.codegen.render import render
 from nautilus_cli.driver.compilation import tool_versions
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of
 from nautilus_cli.driver.options import Progress, TuneOptions, silent
+from nautilus_cli.driver.plan_sections import fields_text
 from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import Selection, select
 from nautilus_cli.errors import DeviceError, ToolchainError
@@ -172,8 +173,8 @@ def _tune_one(request: KernelRequest, selection: Selection, store: Cache, option
         )
     return TunedProblem(
         family=request.family,
-        problem=_fields(request.problem),
-        schedule=_fields(found.schedule),
+        problem=fields_text(request.problem),
+        schedule=fields_text(found.schedule),
         latency_us=_latency(found.measurement),
         baseline_us=_latency(found.baseline),
         trials=found.trials,
@@ -183,10 +184,6 @@ def _tune_one(request: KernelRequest, selection: Selection, store: Cache, option
 
 def _latency(measurement: Measurement | None) -> float:
     return float("nan") if measurement is None or measurement.median_us is None else measurement.median_us
-
-
-def _fields(data: Any) -> str:
-    return " ".join(f"{f.name}={getattr(data, f.name)}" for f in fields(data))
 
 
 class Bench:

@@ -34,6 +34,11 @@ def power_divisor(number: int, most: int) -> int:
     return most
 
 
+def vector_divisor(columns: int, most: int) -> int:
+    """Return how many neighbours of a row are taken together: the greatest power of two up to MOST, and 8, that divides COLUMNS."""
+    return power_divisor(columns, max(1, min(8, most)))
+
+
 def power_violations(schedule: Any, any_number: Container[str] = ()) -> tuple[str, ...]:
     """Return what is wrong with the first number of a schedule that is no power of two; empty where all are.
 

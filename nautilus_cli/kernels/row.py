@@ -9,7 +9,7 @@ from itertools import product
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
-from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
+from nautilus_cli.kernels.powers import is_power, power_at_least, vector_divisor
 from nautilus_cli.targets.base import Target
 
 _MOST_HELD = 32
@@ -121,7 +121,7 @@ class RowFamily:
 
 def _choose_contiguous(problem: Problem, target: Target) -> Schedule:
     """Columns are neighbours in memory: vectors along them."""
-    vector = _vector(problem, TRANSACTION_BYTES // problem.element_bytes)
+    vector = vector_divisor(problem.columns, TRANSACTION_BYTES // problem.element_bytes)
     units = max(1, -(-problem.columns // vector))
     if units <= 8 * WARP_THREADS:
         column_threads = min(WARP_THREADS, power_at_least(units))
@@ -155,13 +155,12 @@ def _choose_emulated(problem: Problem) -> Schedule:
     """One thread a row: threads that share one would have to meet, and a meeting costs more than what it saves."""
     column_threads = 1 if problem.columns <= _EMULATED_COLUMNS else WARP_THREADS
     return Schedule(
-        threads=16 if column_threads == 1 else WARP_THREADS, row_lanes=1, column_threads=column_threads, vector=_vector(problem, 8), items=0
+        threads=16 if column_threads == 1 else WARP_THREADS,
+        row_lanes=1,
+        column_threads=column_threads,
+        vector=vector_divisor(problem.columns, 8),
+        items=0,
     )
-
-
-def _vector(problem: Problem, most: int) -> int:
-    """Return the greatest power of two up to MOST that divides the columns."""
-    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 def _items(problem: Problem, threads: int, column_threads: int, vector: int) -> int:

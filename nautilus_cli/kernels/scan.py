@@ -10,7 +10,7 @@ from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_THREADS, TRANSACTION_BYTES, WARP_THREADS
-from nautilus_cli.kernels.powers import is_power, power_divisor
+from nautilus_cli.kernels.powers import is_power, vector_divisor
 from nautilus_cli.targets.base import Target
 
 _SLOT_BYTES = 8
@@ -81,8 +81,8 @@ class ScanFamily:
     def choose(self, problem: Problem, target: Target) -> Schedule:
         """Return a thread a row where that fills the device and reads neighbours together, else as many as the row keeps busy."""
         if target.is_emulated:
-            return Schedule(threads=16, column_threads=1, vector=_vector(problem, 8))
-        vector = 1 if problem.is_row_contiguous else _vector(problem, TRANSACTION_BYTES // problem.storage.bytes)
+            return Schedule(threads=16, column_threads=1, vector=vector_divisor(problem.columns, 8))
+        vector = 1 if problem.is_row_contiguous else vector_divisor(problem.columns, TRANSACTION_BYTES // problem.storage.bytes)
         units = max(1, problem.columns // vector)
         column_threads = 1
         resident = target.multiprocessors * target.threads_multiprocessor
@@ -109,11 +109,6 @@ class ScanFamily:
         rows_block = schedule.threads // schedule.column_threads
         smem_bytes = 2 * (schedule.threads // WARP_THREADS) * _SLOT_BYTES if schedule.column_threads > WARP_THREADS else 0
         return Geometry(grid=(-(-problem.rows // rows_block), 1, 1), threads=schedule.threads, smem_bytes=smem_bytes)
-
-
-def _vector(problem: Problem, most: int) -> int:
-    """Return the greatest power of two up to MOST that divides the columns."""
-    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 FAMILY = ScanFamily()

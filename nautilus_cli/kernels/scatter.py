@@ -11,7 +11,7 @@ from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.checks import thread_violations
 from nautilus_cli.kernels.limits import MOST_BLOCKS_X, TRANSACTION_BYTES, WARP_THREADS
-from nautilus_cli.kernels.powers import is_power, power_at_least, power_divisor
+from nautilus_cli.kernels.powers import is_power, power_at_least, vector_divisor
 from nautilus_cli.targets.base import Target
 
 _THREADS = 128
@@ -118,7 +118,7 @@ class ScatterFamily:
         if problem.is_row_contiguous or problem.columns == 1:
             group_threads, group_columns, vector = WARP_THREADS, 1, 1
         elif problem.is_shared:
-            vector = _vector(problem, max(1, TRANSACTION_BYTES // problem.value.bytes))
+            vector = vector_divisor(problem.columns, max(1, TRANSACTION_BYTES // problem.value.bytes))
             group_threads, group_columns = WARP_THREADS, min(WARP_THREADS, power_at_least(problem.columns // vector))
         else:
             group_threads, group_columns, vector = 1, 1, 1
@@ -154,11 +154,6 @@ def _choose_emulated(problem: Problem) -> Schedule:
     threads = min(16, power_at_least(problem.columns))
     rows = max(1, min(problem.rows, _EMULATED_ROWS // threads))
     return Schedule(threads=threads, group_threads=1, group_columns=1, rows=rows, vector=1)
-
-
-def _vector(problem: Problem, most: int) -> int:
-    """Return the greatest power of two up to MOST that divides the columns."""
-    return power_divisor(problem.columns, max(1, min(8, most)))
 
 
 FAMILY = ScatterFamily()

@@ -87,11 +87,13 @@ def _relu(_: Any, x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(x, x.dtype.type(0)))
 
 
-def _softplus(x: np.ndarray) -> np.ndarray:
+def softplus(x: np.ndarray) -> np.ndarray:
+    """Return log(1 + e^x), element by element."""
     return np.asarray(np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x))))
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 + e^-x), element by element."""
     one = x.dtype.type(1)
     return np.asarray(one / (one + np.exp(-x)))
 
@@ -138,21 +140,21 @@ def _activation(
 
 
 OPERATORS = (
-    _activation("Sigmoid", "sigmoid", lambda _, x: _sigmoid(x), 13, 6),
+    _activation("Sigmoid", "sigmoid", lambda _, x: sigmoid(x), 13, 6),
     _activation("Relu", "relu", _relu, 14, 6, allowed=(*FLOATS, *SIGNED)),
     _activation("LeakyRelu", "leaky_relu", lambda a, x: np.where(x < 0, x * a.alpha, x), 16, 6, LeakyReluAttrs),
     _activation("Elu", "elu", lambda a, x: np.where(x < 0, a.alpha * np.expm1(x), x), 22, 6, EluAttrs),
     _activation("Selu", "selu", lambda a, x: a.gamma * np.where(x > 0, x, a.alpha * np.expm1(x)), 22, 6, SeluAttrs),
     _activation("Celu", "celu", lambda a, x: np.where(x < 0, a.alpha * np.expm1(x / a.alpha), x), 28, 12, CeluAttrs),
-    _activation("Softplus", "softplus", lambda _, x: _softplus(x), 22, 1),
+    _activation("Softplus", "softplus", lambda _, x: softplus(x), 22, 1),
     _activation("Softsign", "softsign", lambda _, x: x / (1 + np.abs(x)), 22, 1),
     _activation("HardSigmoid", "hard_sigmoid", lambda a, x: np.clip(x * a.alpha + a.beta, 0, 1), 22, 6, HardSigmoidAttrs),
     _activation("HardSwish", "hard_swish", lambda _, x: x * np.clip(x * x.dtype.type(1 / 6) + 0.5, 0, 1), 22, 14),
-    _activation("Mish", "mish", lambda _, x: x * np.tanh(_softplus(x)), 22, 18),
+    _activation("Mish", "mish", lambda _, x: x * np.tanh(softplus(x)), 22, 18),
     _activation(
         "ThresholdedRelu", "thresholded_relu", lambda a, x: np.where(x > a.alpha, x, x.dtype.type(0)), 22, 10, ThresholdedReluAttrs
     ),
-    _activation("Swish", "swish", lambda a, x: x * _sigmoid(x * a.alpha), 24, 24, SwishAttrs),
+    _activation("Swish", "swish", lambda a, x: x * sigmoid(x * a.alpha), 24, 24, SwishAttrs),
     pointwise(
         "Gelu",
         "gelu",

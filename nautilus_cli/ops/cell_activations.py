@@ -9,6 +9,7 @@ import numpy as np
 
 from nautilus_cli.errors import ModelError, nearest
 from nautilus_cli.ir.names import quoted
+from nautilus_cli.ops.activations import sigmoid, softplus
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +48,14 @@ class Activations:
     betas: tuple[float, ...]
 
 
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    one = x.dtype.type(1)
-    return np.asarray(one / (one + np.exp(-x)))
-
-
-def _softplus(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.maximum(x, x.dtype.type(0)) + np.log1p(np.exp(-np.abs(x))))
-
-
 ACTIVATIONS: Mapping[str, CellActivation] = {
     activation.name: activation
     for activation in (
         CellActivation("Relu", lambda x, _a, _b: np.maximum(x, x.dtype.type(0))),
         CellActivation("Tanh", lambda x, _a, _b: np.tanh(x)),
-        CellActivation("Sigmoid", lambda x, _a, _b: _sigmoid(x)),
+        CellActivation("Sigmoid", lambda x, _a, _b: sigmoid(x)),
         CellActivation("Softsign", lambda x, _a, _b: x / (1 + np.abs(x))),
-        CellActivation("Softplus", lambda x, _a, _b: _softplus(x)),
+        CellActivation("Softplus", lambda x, _a, _b: softplus(x)),
         CellActivation("Affine", lambda x, a, b: a * x + b, takes_alpha=True, takes_beta=True),
         CellActivation("ScaledTanh", lambda x, a, b: a * np.tanh(b * x), takes_alpha=True, takes_beta=True),
         CellActivation("LeakyRelu", lambda x, a, _: np.where(x < 0, a * x, x), takes_alpha=True, alpha=0.01),

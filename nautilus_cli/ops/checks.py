@@ -91,6 +91,16 @@ def ranked(found: TensorType, name: str, *allowed: int) -> tuple[int, ...]:
     return found.static
 
 
+def single(found: TensorType, name: str) -> None:
+    """Check that an operand holds one number.
+
+    Raises:
+        ModelError: it does not.
+    """
+    if found.elements != 1 or len(found.shape) > 1:
+        raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
+
+
 def contents(constants: Sequence[np.ndarray | None], index: int, name: str) -> np.ndarray:
     """Return the contents of an operand that decides a shape.
 

@@ -10,7 +10,7 @@ import numpy as np
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, I8, I32, U8, TensorType
-from nautilus_cli.ops.checks import operand, operand_count, optional_operand, shaped
+from nautilus_cli.ops.checks import operand, operand_count, optional_operand, shaped, single
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.conv import ConvAttrs, conv_window
 from nautilus_cli.ops.integer_conv import INTEGER_CONV
@@ -19,11 +19,6 @@ from nautilus_cli.ops.spec import Emitter, Inference
 from nautilus_cli.ops.wide import cast, reshape
 
 _BYTES = (U8, I8)
-
-
-def _single(found: TensorType, name: str) -> None:
-    if found.elements != 1 or len(found.shape) > 1:
-        raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
 
 
 def _of_type(first: TensorType, second: TensorType | None, name: str, of: str) -> None:
@@ -69,7 +64,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     )
     if x_zero_point is not None:
         _of_type(x, x_zero_point, "x_zero_point", "x")
-        _single(x_zero_point, "x_zero_point")
+        single(x_zero_point, "x_zero_point")
     _of_type(w, w_zero_point, "w_zero_point", "w")
     shaped(w_zero_point, "w_zero_point", (), (1,), w.static[:1])
     return (TensorType(I32, shape),)
@@ -90,9 +85,9 @@ def _infer_quantised(inference: Inference) -> tuple[TensorType, ...]:
     _of_type(x, operand(inference, 2, "x_zero_point", _BYTES), "x_zero_point", "x")
     _of_type(w, operand(inference, 5, "w_zero_point", _BYTES), "w_zero_point", "w")
     for index, name in ((1, "x_scale"), (6, "y_scale")):
-        _single(operand(inference, index, name, (F32,)), name)
+        single(operand(inference, index, name, (F32,)), name)
     for index, name in ((2, "x_zero_point"), (7, "y_zero_point")):
-        _single(operand(inference, index, name, _BYTES), name)
+        single(operand(inference, index, name, _BYTES), name)
     shaped(operand(inference, 4, "w_scale", (F32,)), "w_scale", (), (1,), w.static[:1])
     shaped(operand(inference, 5, "w_zero_point", _BYTES), "w_zero_point", (), (1,), w.static[:1])
     shaped(optional_operand(inference, 8, "B", (I32,)), "B", w.static[:1])

@@ -16,6 +16,7 @@ from nautilus_cli.ops.checks import (
     operand_count,
     optional_operand,
     required,
+    single,
 )
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.microsoft.source import source
@@ -53,16 +54,6 @@ def parameters(inference: Inference, place: int, name: str, dtype: DType | None,
         if dtype is not None and zero_point.dtype != dtype:
             raise ModelError(f"operand '{label}' has type {zero_point.dtype}; the specification requires that of the tensor, {dtype}")
     return zero_point
-
-
-def single(found: TensorType, name: str) -> None:
-    """Check that a tensor holds one number.
-
-    Raises:
-        ModelError: it does not.
-    """
-    if found.elements != 1 or len(found.shape) > 1:
-        raise ModelError(f"operand '{name}' has shape {list(found.static)}; the specification requires a scalar")
 
 
 def dequantised(emitter: Emitter, operands: Sequence[Value | None], place: int) -> Value:

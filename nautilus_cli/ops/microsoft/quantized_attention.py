@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F16, F32, I32, TensorType
-from nautilus_cli.ops.checks import operand, operand_count, optional_operand, ranked, shaped
+from nautilus_cli.ops.checks import operand, operand_count, optional_operand, ranked, shaped, single
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.microsoft.attend import MASK_FILTER
 from nautilus_cli.ops.microsoft.attention import OPERATOR as ATTENTION
 from nautilus_cli.ops.microsoft.attention import AttentionAttrs
-from nautilus_cli.ops.microsoft.qlinear import BYTES, single
+from nautilus_cli.ops.microsoft.qlinear import BYTES
 from nautilus_cli.ops.microsoft.source import source
 from nautilus_cli.ops.quantization import real
 from nautilus_cli.ops.spec import Emitter, Inference

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, I32, TensorType
-from nautilus_cli.ops.checks import operand, operand_count, optional_operand
+from nautilus_cli.ops.checks import operand, operand_count, optional_operand, single
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.microsoft.embed_layer_normalization import OPERATOR as EMBED
 from nautilus_cli.ops.microsoft.embed_layer_normalization import EmbedLayerNormalizationAttrs
-from nautilus_cli.ops.microsoft.qlinear import BYTES, single
+from nautilus_cli.ops.microsoft.qlinear import BYTES
 from nautilus_cli.ops.microsoft.source import source
 from nautilus_cli.ops.numbers import progression
 from nautilus_cli.ops.quantization import real

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F16, F32, I32, TensorType
-from nautilus_cli.ops.checks import broadcast_shape, operand, operand_count, optional_operand, ranked, shaped
+from nautilus_cli.ops.checks import broadcast_shape, operand, operand_count, optional_operand, ranked, shaped, single
 from nautilus_cli.ops.composed import composed
 from nautilus_cli.ops.dynamic_quantize_linear import dynamically_quantised
 from nautilus_cli.ops.matmul import product_shape
 from nautilus_cli.ops.matmul_integer import integer_product
-from nautilus_cli.ops.microsoft.qlinear import BYTES, parameters, quantised, single
+from nautilus_cli.ops.microsoft.qlinear import BYTES, parameters, quantised
 from nautilus_cli.ops.microsoft.source import source
 from nautilus_cli.ops.quantization import rounded
 from nautilus_cli.ops.spec import Emitter, Inference, NoAttrs
