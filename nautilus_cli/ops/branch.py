@@ -61,7 +61,7 @@ def never_exceeds(size: int, other: int) -> bool:
     """Whether SIZE is OTHER at most: by the bounds of what is between, or because OTHER is made of maxima of what SIZE is made of."""
     if upper(size - other) <= 0 or same(maximum(size, other), other):
         return True
-    return any(upper(size - least) <= 0 for least in islice(_at_least(other), _MOST_TRIED))
+    return any(upper(size - least) <= 0 for least in _at_least(other))
 
 
 def _at_least(size: int) -> Iterator[int]:
@@ -76,7 +76,7 @@ def _at_least(size: int) -> Iterator[int]:
         powers |= {atom: max(power, powers.get(atom, 0)) for atom, power in monomial}
     factors = [(atom, number) for atom, power in powers.items() for number in range(power)]
     choices = [atom.operands if isinstance(atom, Maximum) else (size.of({((atom, 1),): 1}),) for atom, _ in factors]
-    for chosen in product(*choices):
+    for chosen in islice(product(*choices), _MOST_TRIED):
         if sum(lower(operand) < 0 for operand in chosen) > 1:
             continue
         factor = dict(zip(factors, chosen, strict=True))

@@ -39,6 +39,10 @@ def test_two_differences_that_may_be_negative_are_not_below_what_is_left_of_them
     left = maximum(n - 5, 0) * maximum(m - 5, 0)
     assert not never_exceeds((n - 5) * (m - 5), left)
     assert never_exceeds((n - 5) * 3, maximum(n - 5, 0) * maximum(m, 3))
+    many = left
+    for number in range(40):  # of which there are more combinations than anyone tries
+        many = many * maximum(symbol(f"s{number}", 1, 9) - 5, 0)
+    assert not never_exceeds(n, many)
 
 
 def test_what_cannot_be_told_is_a_refusal() -> None:
