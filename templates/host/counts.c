@@ -13,7 +13,7 @@ nautilus_status counts_create(nautilus_context *context) {
     if ((patch->kind == PATCH_COUNT || patch->kind == PATCH_LIMIT) && patch->size >= *words)
       *words = (size_t)patch->size + 1;
   }
-  context->counts = calloc(context->count_words + context->limit_words + 1, sizeof *context->counts);
+  context->counts = calloc(context->count_words + 1, sizeof *context->counts);
   context->count_dims = calloc(payload->dim_count + 1, sizeof *context->count_dims);
   if (context->counts == NULL || context->count_dims == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
@@ -33,18 +33,20 @@ int counts_give(const nautilus_model *model, size_t port) {
   return 0;
 }
 
-static nautilus_status read_words(nautilus_context *context, size_t count, cu_stream stream) {
+static nautilus_status read_words(const nautilus_context *context, int64_t *words, size_t count, cu_stream stream) {
   if (count == 0)
     return NAUTILUS_OK;
-  if (count > context->shapes.arena_bytes / sizeof *context->counts)
+  if (count > context->shapes.arena_bytes / sizeof *words)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: what the model counts lies outside its workspace");
   TRY_DRIVER(&context->model->place.driver,
-             cuMemcpyDtoHAsync(context->counts, context->workspace, count * sizeof *context->counts, stream),
+             cuMemcpyDtoHAsync(words, context->workspace, count * sizeof *words, stream),
              "reading what the model counted");
   return NAUTILUS_OK;
 }
 
-nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) { return read_words(context, context->count_words, stream); }
+nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream) {
+  return read_words(context, context->counts, context->count_words, stream);
+}
 
 /* Refuses a number that is greater than it may be. */
 static nautilus_status check_limit(const nautilus_model *model, const struct payload_patch *limit, int64_t value) {
@@ -63,20 +65,29 @@ nautilus_status counts_check_word(const nautilus_model *model, size_t word, int6
   return NAUTILUS_OK;
 }
 
-nautilus_status counts_check(nautilus_context *context) {
+static nautilus_status check_words(const nautilus_context *context, int64_t *words) {
   const nautilus_model *model = context->model;
-  if (context->limit_words == 0)
-    return NAUTILUS_OK;
   TRY(model_enter(model));
   /* What counted was done when the flag was set, so there is nothing else to wait for. */
-  nautilus_status status = read_words(context, context->limit_words, context->stream);
+  nautilus_status status = read_words(context, words, context->limit_words, context->stream);
   if (status == NAUTILUS_OK)
     status = error_driver(&model->place.driver, model->place.driver.api.cuStreamSynchronize(context->stream), "reading what the model counted");
   model_leave(model);
-  context->counts_are = COUNTS_WRITTEN;
   for (size_t i = 0; i < model->payload.patch_count && status == NAUTILUS_OK; i++)
     if (model->payload.patches[i].kind == PATCH_LIMIT)
-      status = check_limit(model, &model->payload.patches[i], context->counts[model->payload.patches[i].size]);
+      status = check_limit(model, &model->payload.patches[i], words[model->payload.patches[i].size]);
+  return status;
+}
+
+/* Into memory of its own: another thread may ask, while that of the context serves a run. */
+nautilus_status counts_check(const nautilus_context *context) {
+  if (context->limit_words == 0)
+    return NAUTILUS_OK;
+  int64_t *words = calloc(context->limit_words, sizeof *words);
+  if (words == NULL)
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for what the model counted");
+  nautilus_status status = check_words(context, words);
+  free(words);
   return status;
 }
 

@@ -18,7 +18,7 @@ nautilus_status counts_enqueue(nautilus_context *context, cu_stream stream);
 nautilus_status counts_bytes(const nautilus_context *context, size_t port, size_t *bytes);
 
 /* Where a kernel made a run fail: names a number that it gave and that is greater than the library was compiled for, if there is one. */
-nautilus_status counts_check(nautilus_context *context);
+nautilus_status counts_check(const nautilus_context *context);
 
 /* Refuses VALUE, which an int64 word of the arena holds, where it is greater than the library was compiled for. */
 nautilus_status counts_check_word(const nautilus_model *model, size_t word, int64_t value);

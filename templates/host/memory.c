@@ -44,6 +44,9 @@ nautilus_status nautilus_copy(nautilus_model *model, void *to, const void *from,
                               void *stream) {
   if (model == NULL || ((to == NULL || from == NULL) && bytes > 0))
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_copy: the model or a pointer is NULL");
+  if (direction != NAUTILUS_TO_DEVICE && direction != NAUTILUS_TO_HOST && direction != NAUTILUS_ON_DEVICE)
+    return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_copy: direction is %d: it is NAUTILUS_TO_DEVICE, NAUTILUS_TO_HOST or NAUTILUS_ON_DEVICE",
+                     (int)direction);
   if (bytes == 0)
     return NAUTILUS_OK;
   TRY(model_enter(model));

@@ -14,6 +14,16 @@ static nautilus_status finish_runs(nautilus_context *context) {
   return NAUTILUS_OK;
 }
 
+/* Takes along what a run that failed counted, of which nobody has asked yet. Runs have ended. */
+static nautilus_status move_limits(const nautilus_context *context, cu_pointer workspace) {
+  const struct driver *driver = &context->model->place.driver;
+  size_t bytes = context->limit_words * sizeof *context->counts;
+  if (bytes == 0 || bytes > context->shapes.arena_bytes || __atomic_load_n(context->flag, __ATOMIC_RELAXED) == 0)
+    return NAUTILUS_OK;
+  TRY_DRIVER(driver, cuMemcpyDtoDAsync(workspace, context->workspace, bytes, context->stream), "moving the workspace");
+  return error_driver(driver, driver->api.cuStreamSynchronize(context->stream), "moving the workspace");
+}
+
 /* Gets the memory that the next shapes need beyond what there is; without it nothing changes. */
 static nautilus_status grow(nautilus_context *context) {
   const struct nautilus_driver *api = &context->model->place.driver.api;
@@ -29,6 +39,8 @@ static nautilus_status grow(nautilus_context *context) {
   nautilus_status status = staged > context->staging_bytes ? staging_allocate(context, staged, &staging) : NAUTILUS_OK;
   if (status == NAUTILUS_OK)
     status = finish_runs(context);
+  if (status == NAUTILUS_OK && workspace != 0)
+    status = move_limits(context, workspace);
   if (status != NAUTILUS_OK) {
     if (workspace != 0)
       api->cuMemFree(workspace);

@@ -84,7 +84,7 @@ nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
 }
 
 nautilus_status context_take_flag(nautilus_context *context) {
-  if (*context->flag == 0 || __atomic_exchange_n(context->flag, 0, __ATOMIC_ACQ_REL) == 0)
+  if (__atomic_load_n(context->flag, __ATOMIC_RELAXED) == 0 || __atomic_exchange_n(context->flag, 0, __ATOMIC_ACQ_REL) == 0)
     return NAUTILUS_OK;
   TRY(counts_check(context));
   return error_set(NAUTILUS_INDEX_OUT_OF_RANGE, "the model met an index outside the axis that it indexes: an input holds a value that "

@@ -1,4 +1,5 @@
 /* Timing by device events. */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "context.h"
@@ -48,9 +49,9 @@ nautilus_status nautilus_time(nautilus_context *context, size_t samples, size_t 
   if (samples == 0 || runs == 0)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_time: samples and runs are at least 1");
   TRY(context_take_flag(context));
-  cu_event *events = calloc(samples + 1, sizeof *events);
+  cu_event *events = samples < SIZE_MAX ? calloc(samples + 1, sizeof *events) : NULL;
   if (events == NULL)
-    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for %zu events", samples + 1);
+    return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for the events of %zu samples", samples);
   nautilus_status status = model_enter(context->model);
   if (status == NAUTILUS_OK) {
     const struct nautilus_driver *api = &context->model->place.driver.api;

@@ -15,6 +15,7 @@ from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 from tests.support import fake_library, sanitized, tiny_library
+from tests.unit.runtime.test_counts import variant as counting
 from tests.unit.runtime.test_values import variant as sized_by_values
 
 HERE = Path(__file__).parent
@@ -76,6 +77,19 @@ def test_every_function(tmp_path, flavour):
     fake_library.compile_c(program, *flags, *sanitizers, *sources, compiler=(compiler,))
     repeats = "100" if sanitizers else "1000"
     assert run(program, repeats) == "0 failures\n"
+
+
+@pytest.mark.parametrize("flavour", SANITIZED)
+def test_a_thread_that_asks_of_runs_of_another(tmp_path, flavour):
+    sanitizers = SANITIZED[flavour]
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    image = fake_library.fake_image(tmp_path, flags=sanitizers)
+    counted = counting(image)
+    limited = replace(counted, plan=replace(counted.plan, limits=(("found.count", 0, 2),)))
+    library = fake_library.write(tmp_path / "libmodel.so", host, limited)
+    program = tmp_path / "watched"
+    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "watched.c", library, "-pthread", compiler=("gcc",))
+    assert run(program) == "0 failures\n"
 
 
 def compiled_pair(folder: Path, libraries: tuple[Path, Path], sanitizers: tuple[str, ...] = ()) -> tuple[Path, list[str]]:

@@ -128,6 +128,7 @@ static void host_runs(nautilus_model *model, nautilus_launch launch) {
   CHECK_FAILS(nautilus_run_host(context, run.inputs, NULL), NAUTILUS_INVALID_ARGUMENT, "is NULL");
   CHECK_FAILS(nautilus_run_host(NULL, run.inputs, run.outputs), NAUTILUS_INVALID_ARGUMENT, "context is NULL");
   CHECK_FAILS(nautilus_time(context, 0, 1, 0, times), NAUTILUS_INVALID_ARGUMENT, "at least 1");
+  CHECK_FAILS(nautilus_time(context, SIZE_MAX, 1, 0, times), NAUTILUS_OUT_OF_MEMORY, "the events of 18446744073709551615 samples");
   CHECK_OK(nautilus_context_destroy(context));
   free(run.buffers);
 }
@@ -194,6 +195,7 @@ static void memory(nautilus_model *model) {
   CHECK_OK(nautilus_copy(model, back, second, sizeof text, NAUTILUS_TO_HOST, NULL));
   CHECK(strcmp(back, "hello") == 0);
   CHECK_FAILS(nautilus_copy(model, NULL, first, 1, NAUTILUS_TO_HOST, NULL), NAUTILUS_INVALID_ARGUMENT, "NULL");
+  CHECK_FAILS(nautilus_copy(model, back, second, 1, (nautilus_direction)3, NULL), NAUTILUS_INVALID_ARGUMENT, "direction is 3");
   CHECK_OK(nautilus_free(model, second));
   CHECK_FAILS(nautilus_allocate(model, (size_t)1 << 50, &second), NAUTILUS_OUT_OF_MEMORY, "1125899906842624 bytes");
   CHECK(second == NULL);

@@ -60,7 +60,7 @@ static cu_result gather(const unsigned long long *words) {
   float *out = (float *)(uintptr_t)words[2];
   for (unsigned long long i = 0; i < words[5]; i++) {
     if (indices[i] < 0 || indices[i] >= (int64_t)words[4])
-      *(uint32_t *)(uintptr_t)words[3] = 1;
+      __atomic_store_n((uint32_t *)(uintptr_t)words[3], 1, __ATOMIC_RELEASE);
     else
       out[i] = data[indices[i]];
   }

@@ -13,8 +13,8 @@ import nautilus_cli
 from nautilus_cli.artifact import payload_tables
 from nautilus_cli.artifact.sizes import PATCH, Patched
 from nautilus_cli.artifact.variant import Variant
-from nautilus_cli.errors import DeviceError, FileError
-from nautilus_cli.ir.constructors import count
+from nautilus_cli.errors import DeviceError, FileError, NotServedError, UsageError
+from nautilus_cli.ir.constructors import count, symbol
 from nautilus_cli.lowering.plan import Word
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.session import Session
@@ -111,3 +111,38 @@ def test_a_count_that_is_not_there(
     path = fake_library.write(tmp_path / "libmodel.so", host, variant(image))
     with pytest.raises(FileError, match="has no place"):
         nautilus_cli.load(path)
+
+
+ROWS = symbol("rows", 1, 2)
+
+
+def limited(image: bytes) -> Variant:
+    """An open model that gives a number of at most two, and whose workspace grows with its rows."""
+    plain = variant(image).plan
+    ports = {"x": (ROWS, 3), "y.1": (ROWS, 3), "sum": (ROWS, 3)}
+    inputs, outputs = (
+        tuple(replace(port, shape=ports.get(port.name, port.shape)) for port in found) for found in (plain.inputs, plain.outputs)
+    )
+    return fake_library.variant(
+        image, launches=plain.launches, inputs=inputs, outputs=outputs, arena_bytes=256 + ROWS * 256, limits=(("found.count", 0, MOST),)
+    )
+
+
+def test_what_a_failed_run_counted_outlives_its_shapes(tmp_path: Path, host: bytes, image: bytes) -> None:
+    """The workspace that holds it is freed with them, and nobody asked before; nor has anything run with the new shapes yet."""
+    with nautilus_cli.load(fake_library.write(tmp_path / "libmodel.so", host, limited(image))) as library:
+        context = library.model.create_context()
+        given = inputs(MOST + 1) | {"index": np.array([99, 0])}
+        blocks = [library.model.allocate(256) for _ in (*library.inputs, *library.outputs)]
+        for tensor, block in zip(library.inputs, blocks, strict=False):
+            library.model.copy(block, given[tensor.name].ctypes.data, given[tensor.name].nbytes, 0, 0)
+        context.reshape([(1, 3), (1, 3), (2,)])
+        context.run(blocks[:3], blocks[3:], 0)
+        context.reshape([(2, 3), (2, 3), (2,)])
+        with pytest.raises(NotServedError, match=f"'found.count' is {MOST + 1}; the library was compiled for at most {MOST}"):
+            context.synchronize(0)
+        with pytest.raises(UsageError, match="has not run since it was created or reshaped"):
+            context.output_shapes([2, 1, 1, 1], 0)
+        context.destroy()
+        for block in blocks:
+            library.model.free(block)
