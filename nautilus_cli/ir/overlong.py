@@ -1,4 +1,4 @@
-"""Symbolic integers that are too long: no model that is meant has such, and what is done with them takes as long as they are."""
+"""Symbolic integers that are too long: no real model has such, and whatever is done with one takes the longer for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MOST_PRODUCTS = 1 << 16
 """Pairs of terms that a product of two sums has."""
 
 MOST_CHARACTERS = 1 << 17
-"""Of the text of a sum, that of all that lies in it counted as often as it is there. Real models have a few hundred, the result of a Slice
-of four dimensions of which all operands are inputs 48 000."""
+"""Of the text of a sum, with all that is nested in it as often as it occurs. Real models have a few hundred; a Slice of four dimensions, all
+operands of which are inputs, has 48 000."""
 
 
 class OverlongError(ModelError):
