@@ -11,8 +11,8 @@ MOST_PRODUCTS = 1 << 16
 """Pairs of terms that a product of two sums has."""
 
 MOST_CHARACTERS = 1 << 17
-"""Of the text of a sum, with all that is nested in it as often as it occurs. Real models have a few hundred; a Slice of four dimensions, all
-operands of which are inputs, has 48 000."""
+"""Of the text of a sum, with all that is nested in it as often as it occurs. Real models have a few hundred; a Slice of four dimensions
+whose operands are all inputs has 48 000."""
 
 
 class OverlongError(ModelError):
