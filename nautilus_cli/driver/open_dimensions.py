@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
-from nautilus_cli.driver.origin import sampled
+from nautilus_cli.driver.origin import at_sizes, sampled
 from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_values, values_text
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import InternalError
@@ -49,7 +49,8 @@ def verify_sampled(
     for what, sizes in sampled(dims) if dims else (("its shapes", dict[str, int]()),):
         shapes = {name: bind(shape, sizes) for name, shape in types.items()}
         if not library.model.reads_values:
-            static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
+            with at_sizes(what, sizes):
+                static = load(options.model, shapes=shapes, bindings=options.bindings, outputs=options.outputs)
             yield what, verify_loaded(static, library, given, progress)
             continue
         found = list(sampled_values(library, ranges_of(model.graph), list(shapes.values())))
@@ -57,7 +58,8 @@ def verify_sampled(
             raise NoReference("values of inputs decide shapes, and none were found that it takes", hint="Pass them to verify as --inputs.")
         for values in found:
             bindings = {**options.bindings, **as_bindings(values)}
-            static = load(options.model, shapes=shapes, bindings=bindings, outputs=options.outputs)
+            with at_sizes(f"{what} with {values_text(values)}", sizes):
+                static = load(options.model, shapes=shapes, bindings=bindings, outputs=options.outputs)
             yield f"{what} with {values_text(values)}", verify_loaded(static, library, given, progress)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from nautilus_cli.artifact import manifest
-from nautilus_cli.errors import FileError, UsageError, nearest
+from nautilus_cli.errors import FileError, ModelError, UsageError, nearest
 from nautilus_cli.frontend.cut import cut_file
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind
@@ -163,6 +164,22 @@ def sampled(dims: Sequence[Symbol]) -> Iterator[tuple[str, Mapping[str, int]]]:
     yield "the largest sizes", {d.name: d.high for d in dims}
     middle = {d: (d.low + d.high) // (2 * d.divisor) * d.divisor for d in dims}
     yield "sizes between", {d.name: representative(replace(d, high=max(d.low, middle[d]))) for d in dims}
+
+
+@contextmanager
+def at_sizes(what: str, sizes: Mapping[str, int] | None = None) -> Iterator[None]:
+    """Say of an error of the model at which sizes it is one: a range may hold sizes that the model itself does not take.
+
+    Args:
+        what: what the sizes are.
+        sizes: of the open dimensions; None where WHAT says enough.
+    """
+    try:
+        yield
+    except ModelError as error:
+        told = "".join(f", {quoted(name)} = {size}" for name, size in (sizes or {}).items())
+        hint = "Compile with ranges whose sizes it takes, for example --dim NAME=LOW..HIGH."
+        raise ModelError(f"the model does not take {what} of the library{told}: {error}", hint=hint) from error
 
 
 def reference_model(library: Library, model: Path, loaded: LoadedModel) -> Path | bytes:

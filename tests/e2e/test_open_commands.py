@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 
+from nautilus_cli.driver import verification
+from nautilus_cli.errors import DeviceError
 from nautilus_cli.frontend.load import load
 from nautilus_cli.ir.dims import Symbol
 from nautilus_cli.ir.dims_text import parse_size
@@ -179,3 +182,23 @@ def test_what_is_tuned_at_a_point_is_compiled(nautilus: Caller, model: Path, tmp
     assert choice.hits, "compile with the same point finds what was recorded"
     said = nautilus("tune", model, *EMULATED, "--dim", "batch=1..40", "--trials", "1").done().err
     assert "tuned for the largest sizes; --dim NAME=1..512@128,256 says which sizes matter." in said
+
+
+def test_sizes_that_the_model_itself_does_not_take(nautilus: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told, with what the model says of them, and no verdict of the others passes for one of all."""
+    text = """<ir_version: 8, opset_import: ["" : 18]> g (float[n] x) => (float[n] y) <float[8] table = {0, 1, 2, 3, 4, 5, 6, 7}> {
+        zero = Constant <value_int = 0> () one = Constant <value_int = 1> () size = Shape(x) axis = Constant <value_ints = [0]> ()
+        n = Squeeze(size, axis) places = Range(zero, n, one) offsets = Gather(table, places) y = Add(x, offsets) }"""
+    path, library = saved(onnx.parser.parse_model(text), tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    verdict = tmp_path / "libmodel.verify.json"
+    said = nautilus("compile", path, "-o", library, *EMULATED, "--dim", "n=1..9").refused(3)
+    assert "the model does not take the largest sizes of the library, 'n' = 9: " in said and "index 8 is outside a dimension of 8" in said
+    assert library.exists() and not verdict.exists()
+    assert "the model does not take the largest sizes of the library: " in nautilus("verify", path, library).refused(3)
+    nautilus("compile", path, "-o", library, *EMULATED, "--dim", "n=1..8").done()
+    nautilus("verify", path, library, "--dim", "n=9").refused(2)
+    assert json.loads(verdict.read_text())["match"]
+    runs = iter((verification.verify_loaded, lambda *_: (_ for _ in ()).throw(DeviceError("the device is gone"))))
+    monkeypatch.setattr(verification, "verify_loaded", lambda *arguments: next(runs)(*arguments))
+    assert "the device is gone" in nautilus("verify", path, library).refused(5)
+    assert not verdict.exists()
