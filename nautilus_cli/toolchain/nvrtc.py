@@ -33,7 +33,7 @@ _FIRST_ERROR = re.compile(r"^(?P<file>[^(\n]+)\((?P<line>\d+)\): (?:catastrophic
 
 # ptxas serialises wgmma or ignores setmaxnreg, and only says so: a kernel that was meant otherwise is wrong.
 # Source: messages of ptxas 12.4 and later.
-_BROKEN_PROMISES = re.compile(r"^.*\bC75(?:04|08|10|19)\b.*$", re.MULTILINE)
+_BROKEN_PROMISES = re.compile(r"^.*(?:\bC75(?:04|08|10|19)\b|wgmma\.mma_async instructions are serialized).*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

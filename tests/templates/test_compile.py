@@ -81,6 +81,7 @@ def test_results_that_are_stored_one_by_one_stay_in_registers(
         ({**SHAPE, "multiply": F32}, Schedule(tile_m=128, tile_n=192, consumers=2, cluster_m=2)),
         ({**SHAPE, "multiply": F32, "terms": 3}, Schedule(tile_m=128, tile_n=128, consumers=2, cluster_m=2)),
         ({**SHAPE, "multiply": F32, "terms": 3}, Schedule(tile_m=128, tile_n=64, consumers=2, stores_boxes=True)),
+        *(({**SHAPE, "multiply": F32, "terms": 3, "k": k}, Schedule(tile_m=128, tile_n=96, consumers=2)) for k in (96, 128, 160)),
     ],
     ids=str,
 )

@@ -103,6 +103,8 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield "the depth of floats as two numbers is not shared out"
     if s.stores_boxes:
         yield "parts of the depth do not store boxes"
+    if s.ping_pong:
+        yield "consumers that take turns do not share out the depth with other blocks"
     if s.slices_depth and s.stages <= s.consumers:
         yield f"{s.stages} stages; each of {s.consumers} consumers gives one back once it has its next, so that there must be more"
     if s.blocks < cluster_tiles(problem, s) * s.cluster:

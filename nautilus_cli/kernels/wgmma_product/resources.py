@@ -23,7 +23,9 @@ SUM_OVERHEAD_REGISTERS = 48
 
 _BARRIER_BYTES = 16
 _REGISTER_BYTES = 4
-_SPLIT_OVERHEAD_REGISTERS = 40
+_SPLIT_OVERHEAD_REGISTERS = 40  # of two bands of rows
+_SPLIT_BAND_REGISTERS = 8  # of each further one: four bands of 32 columns, 192 sums, spill in 240 registers (ptxas 13.0)
+_SWAP_REGISTERS = 8  # of single results' addresses: 192 sums of a transposed product spill in 240 registers (ptxas 13.0)
 _FEW_COLUMNS = 96  # of which a thread holds two vectors a row
 _INPUT_REGISTERS = 8  # of an operand's addresses, and of what is converted
 _AHEAD_REGISTERS = 8  # of a chunk that is asked for ahead
@@ -110,9 +112,15 @@ def sum_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
 
 def spare_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
     """Return how many registers of a consumer's thread nothing needs; negative where there are too few."""
-    overhead = _SPLIT_OVERHEAD_REGISTERS if problem.terms == 3 else SUM_OVERHEAD_REGISTERS
-    needed = sum_registers(problem, schedule) + overhead + input_registers(problem, schedule)
+    needed = sum_registers(problem, schedule) + _overhead_registers(problem, schedule) + input_registers(problem, schedule)
     return consumer_registers(schedule, loads_a=problem.loaded_a is not None) - needed
+
+
+def _overhead_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return what a consumer's thread needs beside its sums and what its epilogue loads."""
+    if problem.terms == 3:
+        return _SPLIT_OVERHEAD_REGISTERS + _SPLIT_BAND_REGISTERS * max(0, schedule.rows // WARPGROUP_ROWS - 2)
+    return SUM_OVERHEAD_REGISTERS + _SWAP_REGISTERS * schedule.swaps
 
 
 def entry_registers(schedule: Schedule) -> int:

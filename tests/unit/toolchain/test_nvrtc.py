@@ -97,6 +97,11 @@ def test_a_promise_that_ptxas_does_not_keep_is_an_error(code: str) -> None:
     assert not nvrtc._BROKEN_PROMISES.search("ptxas info    : (C7599) something else\n")
 
 
+def test_serialised_products_are_an_error_for_whatever_reason() -> None:
+    reason = "wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline"  # of 13.0
+    assert nvrtc._BROKEN_PROMISES.search(f"ptxas info    : (C7511) Potential Performance Loss: {reason} in the function 'k'\n")
+
+
 def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     with pytest.raises(ToolchainError, match=r"cuda-bindings is missing.*pip install cuda-bindings nvidia-cuda-nvrtc"):

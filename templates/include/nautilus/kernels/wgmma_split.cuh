@@ -121,11 +121,13 @@ NAUTILUS_DEVICE void multiply_tile_split(float (&sums)[kBands][kSums], const Rin
   last = place.stage;
   place.advance();
   int tile = 1;
-  for (; tile + 1 < tiles; tile += 2) {
+  // Of three or four tiles, where the compiler knows of it, no loop would be left; ptxas then waits behind every product (C7511).
+  const int count = tiles == 3 || tiles == 4 ? device::shuffle(tiles, 0) : tiles;
+  for (; tile + 1 < count; tile += 2) {
     pass(partial[1], partial[0]);
     pass(partial[0], partial[1]);
   }
-  if (tile < tiles) {
+  if (tile < count) {
     pass(partial[1], partial[0]);
     device::wgmma_wait<0>();
     finish(partial[1], last);

@@ -46,6 +46,20 @@ def test_other_targets_are_refused() -> None:
     assert "no steps" in FAMILY.violations(problem(64, 64, 0), small, target("sm_90a"))[0]
 
 
+def test_consumers_in_turns_have_tiles_of_whole_depth() -> None:
+    turns = Schedule(tile_m=64, tile_n=64, consumers=2, ping_pong=True, stages=2, cluster_k=2, vector_c=8, blocks=128)
+    found = FAMILY.violations(problem(512, 512, 512), turns, target("sm_90a"))
+    assert found == ("consumers that take turns do not share out the depth with other blocks",)
+    assert FAMILY.violations(problem(512, 512, 512), replace(turns, ping_pong=False, tile_m=128), target("sm_90a")) == ()
+
+
+def test_transposed_products_leave_registers_for_single_results() -> None:
+    turned = Schedule(tile_m=128, tile_n=192, consumers=1, swaps=True, stages=4, blocks=24)
+    few = problem(64, 3072, 520)
+    assert FAMILY.violations(few, turned, target("sm_90a")) == ("192 sums in 240 registers",)
+    assert FAMILY.violations(few, replace(turned, tile_n=160), target("sm_90a")) == ()
+
+
 def test_floats_as_two_numbers() -> None:
     split = replace(problem(512, 512, 512, multiply=F32), terms=3)
     schedule = Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, vector_c=4, blocks=16)
@@ -54,6 +68,8 @@ def test_floats_as_two_numbers() -> None:
     assert "in turns" in FAMILY.violations(split, replace(schedule, ping_pong=True), target("emulated"))[0]
     wide = FAMILY.violations(split, replace(schedule, tile_n=256, stages=2), target("sm_90a"))
     assert any("384 sums in 232 registers" in reason for reason in wide)
+    bands = replace(schedule, tile_m=256, tile_n=32, consumers=1)
+    assert any("192 sums in 240 registers" in reason for reason in FAMILY.violations(split, bands, target("sm_90a")))
     assert "3 terms of f16" in FAMILY.violations(replace(problem(64, 64, 64), terms=3), schedule, target("sm_90a"))[0]
     assert FAMILY.violations(split, FAMILY.choose(split, target("sm_90a")), target("sm_90a")) == ()
 
