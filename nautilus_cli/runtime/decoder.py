@@ -82,6 +82,8 @@ class Decoder:
             UsageError: an input is missing, unknown, or not what the model wants; the caches have no room for more. They stay as they were.
             DeviceError: the device failed.
         """
+        if not self._finalizer.alive:
+            raise UsageError("the decoder is closed", where=str(self.library.path))
         given = {**(inputs or {}), **named}
         plain = [t for t in self.library.inputs if t.shared is None]
         if unknown := sorted(given.keys() - {t.name for t in plain}):

@@ -13,6 +13,7 @@ import pytest
 import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import UsageError
+from nautilus_cli.runtime.decoder import Decoder
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.runtime.session import Session
@@ -119,6 +120,15 @@ def test_more_than_there_is_room_for_is_refused_and_the_caches_stay(library: Lib
             mine.step({"input_ids": prompt(1), "past.0.key": prompt(1)})
         assert mine.length == 7
         assert mine.step(input_ids=prompt(1, 6))["logits"].shape == (1, 6, VOCABULARY)
+
+
+def test_a_closed_decoder_says_so(library: Library) -> None:
+    decoder = Decoder(library)
+    decoder.step(input_ids=np.array([[1, 2]]))
+    decoder.close()
+    decoder.close()
+    with pytest.raises(UsageError, match="the decoder is closed"):
+        decoder.step(input_ids=np.array([[3]]))
 
 
 def test_a_step_copies_nothing(separate: Path, inplace: Path) -> None:
