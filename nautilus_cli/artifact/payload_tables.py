@@ -87,15 +87,14 @@ class Tables:
 
     def add_port(self, port: Port, first_other: int) -> None:
         """Add an input or output; FIRST_OTHER is the number of the first port of the other kind."""
-        size = ceiling(port.bytes)
         for number, dim in enumerate(port.shape):
             self.sizes.patch(Patched.DIMENSION, len(self.ports), number, ceiling(dim), is_always=is_symbolic(dim))
         for number, word in port.counted:
             self.sizes.patches.append((Patched.COUNT, len(self.ports), number, word))
-        self.sizes.patch(Patched.BYTES, len(self.ports), 0, size)
+        self.sizes.patch(Patched.BYTES, len(self.ports), 0, port.bytes)
         shared = (0, 0, 0) if port.shared is None else (first_other + port.shared.port + 1, port.shared.axis, port.shared.capacity)
         name, kind = self.strings.add(port.name), DTYPE_CODES[port.dtype.name]
-        self.ports.append(layout.PORT.pack(name, kind, len(port.shape), len(self.dims), upper(size), *shared))
+        self.ports.append(layout.PORT.pack(name, kind, len(port.shape), len(self.dims), upper(port.bytes), *shared))
         self.dims.extend(layout.OPEN if is_symbolic(dim) else dim for dim in port.shape)
 
     def add_kernel(self, symbol: str, kernel: Kernel, image: int) -> None:

@@ -6,6 +6,9 @@ themselves from device memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.control import bodies, own_attributes
 from nautilus_cli.ir.dims import (
@@ -28,6 +31,7 @@ from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Node, Value
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.polynomial import Polynomial
+from nautilus_cli.ir.types import DType
 
 
 def counts_in(value: object) -> frozenset[Symbol]:
@@ -90,6 +94,15 @@ def ceiling(value: int) -> int:
         return value
     limit, most = _limit(value, is_upper=True), upper(value)
     return minimum(limit, most) if most < upper(limit) else limit  # n % 4 is 3 at most, which its terms do not show
+
+
+def room(shape: Sequence[int], dtype: DType) -> int:
+    """Return the bytes of a dense tensor, each of whose dimensions is what it can be at most.
+
+    Whoever takes memory, fills it or copies it goes by this number. The ceiling of the number of bytes itself may be another one: of the
+    sizes of a tensor the greatest product is not always the product of the greatest.
+    """
+    return prod(map(ceiling, shape)) * dtype.bytes
 
 
 def _limit(value: int, *, is_upper: bool) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
+from nautilus_cli.ir.counts import room
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import DType
 from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
@@ -64,8 +64,8 @@ class Port:
 
     @property
     def bytes(self) -> int:
-        """What the caller gives memory for."""
-        return prod(self.stored_shape) * self.dtype.bytes
+        """What the caller gives memory for; the host divides it by the sizes of a counted output, each at most, to know an element."""
+        return room(self.stored_shape, self.dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -435,3 +435,23 @@ def test_tensor_cores(tmp_path: Path) -> None:
     hold(s.model(), [{"x": x, "mask": mask} for mask in masks(512)[:4]], tmp_path)
     families = {kernel["family"] for kernel in json.loads((tmp_path / "model.json").read_text())["kernels"]}
     assert "gemm_mma" in families
+
+
+def test_memory_behind_outputs(tmp_path: Path) -> None:
+    """Where another dimension follows from a maximum, the greatest number of bytes is no product of what each dimension is at most."""
+    rows, columns = DimRange(1, 5), DimRange(1, 7)
+    s = Network()
+    kept = s.node("Compress", s.input("x", np.float32, "n", "m"), s.input("keep", bool, "n"), axis=0)
+    ends = s.constant([0]), s.constant([3]), s.constant([1])
+    names = [s.node("Slice", kept, *ends), s.node("Slice", kept, *ends, s.constant([2]))]
+    shapes = [(1, 7), (2, 2), (5, 7), (3, 1)]
+    feeds = [{"x": np.full(shape, 2.5, np.float32), "keep": np.arange(shape[0]) % 3 == 0} for shape in shapes]
+    hold(s.model(), feeds, tmp_path, {"n": rows, "m": columns})
+    with nautilus_cli.load(tmp_path / "model.so") as library:
+        for feed in feeds:
+            n, m = feed["x"].shape
+            given = {name: np.full(200, -1, np.float32) for name in names}
+            rooms = {names[0]: (n, min(m, 3)), names[1]: (n, (min(m, 3) + 1) // 2)}
+            library(feed, out={name: array[: np.prod(rooms[name])].reshape(rooms[name]) for name, array in given.items()})
+            for name, array in given.items():
+                assert (array[np.prod(rooms[name]) :] == -1).all(), name

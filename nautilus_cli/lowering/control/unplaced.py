@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from nautilus_cli.ir.counts import ceiling
+from nautilus_cli.ir.counts import room
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.lowering.program import Carry, Copy, Element, HostRead, Refuse, Step, Word
 
@@ -37,7 +37,7 @@ def refuse_step(message: str) -> Unplaced:
 
 def copy_step(to: Place, source: Place, piece: Value) -> Unplaced:
     """Return the step that copies a piece of a tensor."""
-    return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=ceiling(piece.type.bytes))
+    return lambda word: Copy(to=word(to, 0), source=word(source, 0), bytes=room(piece.type.static, piece.type.dtype))
 
 
 def carry_of(read: MovingAddress, write: MovingAddress, initial: Value, result: Value, spare: Value) -> Callable[[WordOf], Carry]:
@@ -48,8 +48,8 @@ def carry_of(read: MovingAddress, write: MovingAddress, initial: Value, result: 
         initial=word(initial, 0),
         result=word(result, 0),
         spare=word(spare, 0),
-        bytes=ceiling(spare.type.bytes),
-        initial_bytes=ceiling(initial.type.bytes),
+        bytes=room(spare.type.static, spare.type.dtype),
+        initial_bytes=room(initial.type.static, initial.type.dtype),
     )
 
 

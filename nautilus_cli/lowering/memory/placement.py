@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nautilus_cli.errors import InternalError
-from nautilus_cli.ir.counts import ceiling, counts_in
+from nautilus_cli.ir.counts import counts_in, room
 from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.graph import FusedGraph, Value
 from nautilus_cli.lowering.building.lowered_group import LoweredGroup
@@ -52,7 +52,7 @@ def buffers_of(
         if value not in outside and value.constant is None and not table.holds(value):
             first[value] = min(begin, first.get(value, begin))
             last[value] = max(end, last.get(value, end))
-    intervals = [Interval(bytes=ceiling(v.type.bytes), first=first[v], last=last[v]) for v in first]
+    intervals = [Interval(bytes=room(v.type.static, v.type.dtype), first=first[v], last=last[v]) for v in first]
     is_static = not any(is_symbolic(interval.bytes) for interval in intervals)
     offsets, total = place(intervals, ALIGNMENT_BYTES) if is_static else stack(intervals, ALIGNMENT_BYTES, walk.read)
     begin = -(-table.bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
