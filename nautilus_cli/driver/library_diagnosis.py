@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nautilus_cli.artifact import elf, manifest
+from nautilus_cli.artifact.special_files import WHAT, is_special
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.selection import runs_on
 from nautilus_cli.errors import FileError, InternalError, NautilusError
@@ -104,6 +105,8 @@ def diagnose_library(options: LibraryDiagnosisOptions, progress: Progress = sile
 @contextmanager
 def _content(path: Path) -> Iterator[elf.Image]:
     """Map a file; what is no library is one error."""
+    if is_special(path):
+        raise FileError(f"the library cannot be read: {WHAT}", where=str(path))
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
             yield image
@@ -153,7 +156,9 @@ def _manifest(path: Path, digest: str) -> Finding:
     try:
         manifest.read(place, digest=digest)
     except NautilusError as error:
-        return Finding(name="manifest", found=None, advice=f"{error} The library runs without it; 'verify' and 'inspect' need it.")
+        return Finding(
+            name="manifest", found=None, advice=f"{str(error).rstrip('.')}. The library runs without it; 'verify' and 'inspect' need it."
+        )
     return Finding(name="manifest", found=str(place))
 
 

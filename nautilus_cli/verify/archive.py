@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nautilus_cli.artifact.special_files import WHAT, is_special
 from nautilus_cli.errors import FileError
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, dtype_of
 from nautilus_cli.numerics.strings import is_text
@@ -46,6 +47,8 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     Raises:
         FileError: it cannot be written.
     """
+    if is_special(path, follow=False):
+        raise FileError(f"cannot be written: {WHAT}", where=str(path))
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:

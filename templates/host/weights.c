@@ -23,7 +23,7 @@ static int open_beside(const char *library, const char *name, char *path, size_t
     errno = ENAMETOOLONG;
     return -1;
   }
-  return open(path, O_RDONLY | O_CLOEXEC);
+  return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, and not waited for */
 }
 
 /* Beside the path that the loader knows; else, where that is a link or a descriptor's, beside the file itself. */

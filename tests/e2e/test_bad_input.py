@@ -260,6 +260,15 @@ def test_output_is_a_folder(place: Workplace) -> None:
     assert "it is a folder" in place.refused(FILES)
 
 
+@pytest.mark.parametrize("name", ["libmodel.so", "libmodel.json"])
+def test_output_is_a_pipe(name: str, place: Workplace) -> None:
+    """A rename would replace it: as root, -o /dev/null would leave the machine without that device."""
+    saved(perceptron(), place.model)
+    os.mkfifo(place.folder / name)
+    assert f"{name}: the file cannot be written: it is a pipe, a socket or a device" in place.refused(FILES)
+    assert place.folder.joinpath(name).is_fifo()
+
+
 def test_manifest_is_a_folder(place: Workplace) -> None:
     saved(perceptron(), place.model)
     place.library.with_suffix(".json").mkdir()

@@ -97,15 +97,23 @@ def damaged(library: Path, how: str) -> None:
         library.write_bytes(whole[:-1000])
     elif how == "empty":
         library.write_bytes(b"")
+    elif how == "pipe":
+        library.unlink()
+        os.mkfifo(library)  # nobody writes to it
     else:
         library.write_text("not a library\n" * 99)
 
 
-@pytest.mark.parametrize("how", ["truncated", "empty", "text"])
+@pytest.mark.parametrize("how", ["truncated", "empty", "text", "pipe"])
 def test_a_library_that_is_damaged(how: str, library: Path, model: Path, nautilus: Caller, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=X)
     damaged(library, how)
-    for command in (("run", library, "--inputs", tmp_path / "x.npz"), ("bench", library, *QUICK), ("verify", model, library)):
+    for command in (
+        ("run", library, "--inputs", tmp_path / "x.npz"),
+        ("bench", library, *QUICK),
+        ("verify", model, library),
+        ("doctor", library),
+    ):
         assert "libmodel.so" in nautilus(*command).refused(FILES)
 
 
@@ -118,6 +126,13 @@ def test_a_manifest_of_another_library(library: Path, model: Path, nautilus: Cal
     nautilus("run", library, "--inputs", tmp_path / "x.npz").done()
     for command in (("inspect", library), ("verify", model, library)):
         assert "not that of the library beside it" in nautilus(*command).refused(FILES)
+    library.with_suffix(".json").unlink()
+    os.mkfifo(library.with_suffix(".json"))  # nobody writes to it
+    for command in (("inspect", library), ("verify", model, library)):
+        assert "the manifest cannot be read: it is a pipe" in nautilus(*command).refused(FILES)
+    assert "cannot be written: it is a pipe" in nautilus(
+        "run", library, "--inputs", tmp_path / "x.npz", "--outputs", library.with_suffix(".json")
+    ).refused(FILES)
 
 
 # --- devices

@@ -1,5 +1,6 @@
 """Libraries that are not whole: a clear error, never a crash of the process."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,9 @@ def test_missing_files_folders_and_foreign_libraries(tmp_path: Path, image: byte
         nautilus_cli.load(tmp_path / "missing.so")
     with pytest.raises(FileError, match="cannot be read: Is a directory"):
         nautilus_cli.load(tmp_path)
+    os.mkfifo(tmp_path / "pipe.so")
+    with pytest.raises(FileError, match="pipe.so: the library cannot be read: it is a pipe"):
+        nautilus_cli.load(tmp_path / "pipe.so")
     (tmp_path / "libother.so").write_bytes(image)
     with pytest.raises(FileError, match="libother.so: this is not a library of Nautilus"):
         nautilus_cli.load(tmp_path / "libother.so")

@@ -62,6 +62,9 @@ def test_a_missing_file_is_named(path: Path):
     assert f"the weights of this library lie in a file of their own beside it, {NAME}: No such file" in refused(path)
     weights_path(path).mkdir()
     assert f"{NAME} cannot be read" in refused(path)
+    weights_path(path).rmdir()
+    os.mkfifo(weights_path(path))  # nobody writes to it
+    assert f"{NAME} are truncated: the file has 0 bytes" in refused(path)
 
 
 @pytest.mark.parametrize("keep", [0, 7, 300, 1023])
