@@ -63,8 +63,10 @@ class Case:
 
     @property
     def geometry(self) -> Geometry:
-        """How the case is launched."""
-        return bind(families()[self.request.family].geometry(self.request.problem, self.request.schedule), self.sizes)
+        """How the case is launched: with a block at least, as the host launches what has nothing to do."""
+        found = bind(families()[self.request.family].geometry(self.request.problem, self.request.schedule), self.sizes)
+        x, y, z = (max(1, blocks) for blocks in found.grid)
+        return replace(found, grid=(x, y, z))
 
 
 def with_open_sizes(case: Case, *names: str) -> Case:

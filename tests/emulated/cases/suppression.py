@@ -15,7 +15,7 @@ from nautilus_cli.numerics import EXACT
 from nautilus_cli.ops.suppress import OPERATOR, SuppressAttrs
 from nautilus_cli.targets.registry import target
 from tests.emulated.building import Steps
-from tests.emulated.harness import Case, output
+from tests.emulated.harness import Case, output, with_open_sizes
 
 THREADS = (1, 32, 64, 256)
 
@@ -28,7 +28,7 @@ def data(name: str, images: int, classes: int, boxes: int) -> tuple[np.ndarray, 
     corners[:, ::5] = corners[:, ::5, [2, 3, 0, 1]]
     corners[:, 3::9, 2:] = corners[:, 3::9, :2]
     scores = random.random((images, classes, boxes)).astype(np.float32).round(1)
-    scores[0, 0, boxes // 2] = np.nan
+    scores[:1, :1, boxes // 2] = np.nan
     return corners, scores
 
 
@@ -43,15 +43,16 @@ def case(
     least: float | None = 0.15,
     is_centred: bool = False,
     is_transposed: bool = False,
+    factor: int = 1,
 ) -> Case:
-    """Return a case: slots are boxes, scores, the three limits, and what is kept."""
+    """Return a case: slots are boxes, scores, the three limits, and what is kept, times FACTOR."""
     images, classes, boxes = shape
     corners, scores = data(name, *shape)
     if is_centred:
         corners = np.abs(corners)
     limits = np.array(most, np.int64), np.array(overlap, np.float32), None if least is None else np.array(least, np.float32)
     attrs = SuppressAttrs(center_point_box=int(is_centred), slots=slots)
-    (expected,) = OPERATOR.evaluate(attrs, (corners, scores, *limits), 1)
+    expected = factor * OPERATOR.evaluate(attrs, (corners, scores, *limits), 1)[0]
     functors = []
     layout = from_strides((images, boxes, 4), (4 * boxes, 1, boxes)) if is_transposed else identity((images, boxes, 4))
     for slot, (functor, storage, index_map) in enumerate(
@@ -66,7 +67,7 @@ def case(
         read = Steps()
         functors.append((functor, read.expression(read.load(slot, storage, index_map))))
     end = Steps()
-    end.store(end.parameter(0, I64), 5, I64, identity((images, classes, slots)))
+    end.store(end.apply("mul", end.parameter(0, I64), end.constant(factor, I64), dtype=I64), 5, I64, identity((images, classes, slots)))
     functors.append(("Epilogue", end.expression()))
     stored = np.ascontiguousarray(corners.transpose(0, 2, 1)) if is_transposed else corners
     given = (limits[0].reshape(1), limits[1].reshape(1), np.array([0.0 if least is None else least], np.float32))
@@ -127,6 +128,17 @@ def chosen() -> list[Case]:
     return cases
 
 
+def none() -> list[Case]:
+    """Of no images, and of none of their classes, there is a block that has nothing to read or to write."""
+    cases = []
+    for threads in (1, 64):
+        for images, classes in ((0, 3), (2, 0), (0, 0), (2, 3)):
+            # The bytes of -1, which stands for no box, are those of a guard.
+            one = case(f"none-{images}-{classes}-{threads}", (images, classes, 20), threads, slots=4, most=4, factor=3)
+            cases.append(with_open_sizes(one, "images", "classes"))
+    return cases
+
+
 def cases() -> list[Case]:
     """Return every case of the family."""
-    return [*limits(), *sizes(), *chosen()]
+    return [*limits(), *sizes(), *chosen(), *none()]

@@ -71,7 +71,10 @@ struct SuppressionKernel {
 
   NAUTILUS_DEVICE void run() const {
     device::dependency_wait();
-    if (image < static_cast<Index>(Problem::Images::get(arguments))) suppress();
+    // Of no images, and of none of their classes, there is a block, too.
+    if (image < static_cast<Index>(Problem::Images::get(arguments)) && category < static_cast<Index>(Problem::Classes::get(arguments))) {
+      suppress();
+    }
     device::dependency_trigger();
   }
 
