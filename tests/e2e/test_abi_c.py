@@ -16,6 +16,7 @@ from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
 from tests.support import fake_library, sanitized, tiny_library
 from tests.unit.runtime.test_counts import variant as counting
+from tests.unit.runtime.test_open_shapes import variant as open_to_sizes
 from tests.unit.runtime.test_values import variant as sized_by_values
 
 HERE = Path(__file__).parent
@@ -89,6 +90,17 @@ def test_a_thread_that_asks_of_runs_of_another(tmp_path, flavour):
     library = fake_library.write(tmp_path / "libmodel.so", host, limited)
     program = tmp_path / "watched"
     fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "watched.c", library, "-pthread", compiler=("gcc",))
+    assert run(program) == "0 failures\n"
+
+
+@pytest.mark.parametrize("flavour", SANITIZED)
+def test_shapes_that_change_with_every_call(tmp_path, flavour):
+    sanitizers = SANITIZED[flavour]
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    image = fake_library.fake_image(tmp_path, flags=sanitizers)
+    library = fake_library.write(tmp_path / "libmodel.so", host, open_to_sizes(image))
+    program = tmp_path / "use_shapes"
+    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "use_shapes.c", library, "-pthread", compiler=("gcc",))
     assert run(program) == "0 failures\n"
 
 
