@@ -13,7 +13,7 @@ from nautilus_cli.codegen.render import environment
 from nautilus_cli.ir.binding import bind, expressions
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.functions import factor
-from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, divisors, identity, padded, permuted, reshaped, sliced
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, divisors, identity, padded, permuted, sliced
 from nautilus_cli.ir.stages import Axis, Stage
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.cache import Cache
@@ -62,9 +62,9 @@ def maps() -> list[IndexMap]:
     """Random maps, and chains that stay several stages."""
     generator = np.random.default_rng(0)
     chains = [
-        compose(reshaped((4, 9)), permuted((6, 6), (1, 0))),
-        compose(compose(permuted((9, 4), (1, 0)), reshaped((6, 6))), padded((5, 5), (0, 1), (6, 6))),
-        compose(permuted((4, 9), (1, 0)), compose(reshaped((9, 4)), compose(permuted((6, 6), (1, 0)), padded((5, 3), (1, 2), (6, 6))))),
+        compose(identity((4, 9)), permuted((6, 6), (1, 0))),
+        compose(compose(permuted((9, 4), (1, 0)), identity((6, 6))), padded((5, 5), (0, 1), (6, 6))),
+        compose(permuted((4, 9), (1, 0)), compose(identity((9, 4)), compose(permuted((6, 6), (1, 0)), padded((5, 3), (1, 2), (6, 6))))),
     ]
     assert all(len(chain.stages) > 1 for chain in chains)
     return [*(random_map(generator) for _ in range(60)), *chains]
@@ -105,11 +105,11 @@ def test_twin_of_python(tmp_path: Path) -> None:
 def symbolic_maps() -> list[IndexMap]:
     """Maps of tensors whose sizes are not known: of one stage and of two, repeated and guarded."""
     n, m, w = symbol("n", 1, 9), symbol("m", 1, 40), symbol("w", 8, 64, 8)
-    heads = compose(permuted((n, m, 12, 64), (0, 2, 1, 3)), reshaped((n, m, 768)))
+    heads = compose(permuted((n, m, 12, 64), (0, 2, 1, 3)), identity((n, m, 768)))
     return [
         heads,
-        compose(reshaped((n, m, 768)), permuted((n, 12, m, 64), (0, 2, 1, 3))),
-        compose(reshaped((n, m)), permuted((n, m), (1, 0))),
+        compose(identity((n, m, 768)), permuted((n, 12, m, 64), (0, 2, 1, 3))),
+        compose(identity((n, m)), permuted((n, m), (1, 0))),
         broadcast((n, 1, 1, m), (n, 12, m, m)),
         broadcast((n, 1), (n, 64)),
         padded((n, w), (0, 2), (n, w + 8)),

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, from_strides, identity, padded, permuted, regroup, reshaped, sliced
+from nautilus_cli.ir.index_map import IndexMap, broadcast, compose, from_strides, identity, padded, permuted, regroup, sliced
 from nautilus_cli.ir.stages import row_major
 from nautilus_cli.ir.types import BF16, BOOL, F16, F32, F64, I8, I32, I64, U8, DType
 from nautilus_cli.kernels.base import KernelRequest
@@ -157,10 +157,10 @@ def movements() -> list[Case]:
     add("pad-inner", half, padded(x.shape, (0, 0, 0, 3), (3, 4, 5, 13)), np.pad(half, ((0, 0), (0, 0), (0, 0), (3, 2))), F16)
     add("crop", x, padded(x.shape, (0, -1, 0, -2), (3, 2, 5, 4)), x[:, 1:3, :, 2:6])
     # Reshapes whose borders cross those of the movement before them: two stages, guarded or not.
-    crossed = compose(reshaped((4, 9)), permuted((6, 6), (1, 0)))
+    crossed = compose(identity((4, 9)), permuted((6, 6), (1, 0)))
     y = random("crossed", (6, 6), F32)
     add("two-stages", y, crossed, y.T.reshape(4, 9))
-    padded_reshape = compose(compose(permuted((9, 4), (1, 0)), reshaped((6, 6))), padded((5, 5), (0, 1), (6, 6)))
+    padded_reshape = compose(compose(permuted((9, 4), (1, 0)), identity((6, 6))), padded((5, 5), (0, 1), (6, 6)))
     padded_stages = compose(padded((4, 9), (1, 2), (6, 11)), crossed)
     add("guard-before-stages", y, padded_stages, np.pad(y.T.reshape(4, 9), ((1, 1), (2, 0))))
     assert len(crossed.stages) == len(padded_reshape.stages) == len(padded_stages.stages) == 2
@@ -195,7 +195,7 @@ def _random_movement(generator: np.random.Generator, shape: tuple[int, ...], tru
     first = int(generator.choice(divisors))
     second = int(generator.choice([d for d in divisors if (elements // first) % d == 0]))
     target = (first, second, elements // first // second)
-    return reshaped(target), truth.reshape(target)
+    return identity(target), truth.reshape(target)
 
 
 def fuzzed(count: int) -> list[Case]:
