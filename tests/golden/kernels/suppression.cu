@@ -1,6 +1,6 @@
 #include <nautilus/kernels/suppression.cuh>
 
-namespace suppression_76a6c5795cc4ce3e_ {
+namespace suppression_1dd7556c7bff9171_ {
 using namespace nautilus;
 using Arguments = nautilus::Arguments<6, 0>;
 struct Problem {
@@ -273,7 +273,9 @@ struct Epilogue {
     NAUTILUS_UNROLL
     for (int lane = 0; lane < kWidth; ++lane) {
       const long long v0 = parameter<0>(parameters...)[lane];
-      outputs.store0[lane] = v0;
+      const long long v1 = constant_i64(0x0000000000000001ull);  // 1
+      const long long v2 = math::mul(v0, v1);
+      outputs.store0[lane] = v2;
     }
     return outputs;
   }
@@ -294,11 +296,11 @@ struct Epilogue {
 };
 
 
-}  // namespace suppression_76a6c5795cc4ce3e_
+}  // namespace suppression_1dd7556c7bff9171_
 
-extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(suppression_76a6c5795cc4ce3e_::Schedule::kThreads)
-suppression_76a6c5795cc4ce3e(const NAUTILUS_GRID_CONSTANT suppression_76a6c5795cc4ce3e_::Arguments arguments) {
-  using namespace suppression_76a6c5795cc4ce3e_;
+extern "C" __global__ void NAUTILUS_LAUNCH_BOUNDS(suppression_1dd7556c7bff9171_::Schedule::kThreads)
+suppression_1dd7556c7bff9171(const NAUTILUS_GRID_CONSTANT suppression_1dd7556c7bff9171_::Arguments arguments) {
+  using namespace suppression_1dd7556c7bff9171_;
   nautilus::kernels::suppression<Problem, Schedule, Box, Score, Most, Overlap, Least, Epilogue>(arguments);
 }
-NAUTILUS_EXPORT(suppression_76a6c5795cc4ce3e)
+NAUTILUS_EXPORT(suppression_1dd7556c7bff9171)
