@@ -62,11 +62,11 @@ def build(
     """
     _check_alike(variants)
     plan = variants[0].plan
-    texts = (producer, weights_file.name if weights_file else "")
+    file = weights_file.name if weights_file else ""
     # Offsets have a fixed width, so the tables are as long with any offsets: once for the length, once for the bytes.
-    sections, _ = _tables(variants, [[0] * len(v.images) for v in variants], texts)
+    sections, _ = _tables(variants, [[0] * len(v.images) for v in variants], producer, file)
     code_offsets, code = _code(variants, HEADER.size + len(_layout(sections)[1]))
-    sections, text_offsets = _tables(variants, code_offsets, texts)
+    sections, text_offsets = _tables(variants, code_offsets, producer, file)
     places, tables = _layout(sections)
     weights_offset = HEADER.size + len(tables) + sum(map(len, code))
     total = weights_offset + (0 if weights_file else plan.weight_bytes) + len(TRAILER)
@@ -123,9 +123,9 @@ def _check_alike(variants: Sequence[Variant]) -> None:
 
 
 def _tables(
-    variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], texts: Sequence[str]
+    variants: Sequence[Variant], code_offsets: Sequence[Sequence[int]], producer: str, file: str
 ) -> tuple[tuple[bytes, ...], tuple[int, ...]]:
-    """Return the tables, and the offsets of TEXTS among the strings."""
+    """Return the tables, and the offsets of PRODUCER and the path FILE among the strings."""
     first = variants[0].plan
     tables = Tables(SizeTable([port.name for port in first.inputs]))
     for port in first.inputs:
@@ -138,7 +138,7 @@ def _tables(
         tables.sizes.patches.append((Patched.LIMIT, tables.strings.add(name), most, word))
     for variant, offsets in zip(variants, code_offsets, strict=True):
         tables.add_variant(variant, offsets)
-    places = tuple(tables.strings.add(text) for text in texts)
+    places = (tables.strings.add(producer), tables.strings.add_path(file))
     return tables.sections(), places
 
 

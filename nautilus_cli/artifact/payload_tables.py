@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Sequence
@@ -36,13 +37,20 @@ class _Strings:
     """Strings, each once, NUL-terminated."""
 
     data: bytearray = field(default_factory=bytearray)
-    offsets: dict[str, int] = field(default_factory=dict)
+    offsets: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, text: str) -> int:
         """Return the offset of TEXT; what follows a NUL in it would be lost to C, so NULs become U+FFFD."""
+        return self._add(text.replace("\0", "\ufffd").encode("utf-8", "replace"))
+
+    def add_path(self, path: str) -> int:
+        """Return the offset of a path, whose bytes are those of the file system, UTF-8 or not."""
+        return self._add(os.fsencode(path))
+
+    def _add(self, text: bytes) -> int:
         if text not in self.offsets:
             self.offsets[text] = len(self.data)
-            self.data += text.replace("\0", "\ufffd").encode("utf-8", "replace") + b"\0"
+            self.data += text + b"\0"
         return self.offsets[text]
 
 

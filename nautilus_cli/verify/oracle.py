@@ -45,7 +45,7 @@ class Oracle:
 
     def __init__(self, model: Path | bytes, folder: Path | None = None) -> None:
         self._where = str(model) if isinstance(model, Path) else "the model"
-        source = str(model) if isinstance(model, Path) else model
+        source = source_of(model)
         try:
             self._session = _session(source, folder, onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL)
         except Exception:  # onnxruntime's own classes share no public base
@@ -111,7 +111,7 @@ def _session(source: str | bytes, folder: Path | None, level: Any) -> Any:
     options.graph_optimization_level = level
     options.use_deterministic_compute = True
     options.add_session_config_entry("session.disable_prepacking", "1")  # a copy of all weights, for a single run
-    if isinstance(source, bytes) and folder is not None:
+    if isinstance(source, bytes) and folder is not None and is_utf8(folder):
         options.add_session_config_entry(EXTERNAL_FOLDER, str(folder))
     options.log_severity_level = LOG_FATAL  # what goes wrong is raised as well
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
@@ -126,6 +126,18 @@ def to_value(array: np.ndarray) -> Any:
         bits = np.ascontiguousarray(array).view(f"u{dtype.bytes}").reshape(array.shape)
         return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _NUMBERS[dtype])
     return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array).reshape(array.shape))
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether the bytes of a path are UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in str(path))
+
+
+def source_of(model: Path | bytes) -> str | bytes:
+    """Return what onnxruntime loads: a path, which it takes as UTF-8 only, else what the file holds; data beside it is not found then."""
+    if isinstance(model, bytes):
+        return model
+    return str(model) if is_utf8(model) else model.read_bytes()
 
 
 def reason(error: Exception) -> str:

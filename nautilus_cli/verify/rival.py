@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.verify.oracle import EXTERNAL_FOLDER, LOG_FATAL, reason, to_value
+from nautilus_cli.verify.oracle import EXTERNAL_FOLDER, LOG_FATAL, is_utf8, reason, source_of, to_value
 
 _CUDA, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
 
@@ -35,11 +35,11 @@ class Rival:
         self._device = device if device is not None and _CUDA in onnxruntime.get_available_providers() else None
         options = onnxruntime.SessionOptions()
         options.log_severity_level = LOG_FATAL
-        if isinstance(model, bytes) and folder is not None:
+        if isinstance(model, bytes) and folder is not None and is_utf8(folder):
             options.add_session_config_entry(EXTERNAL_FOLDER, str(folder))
         providers: list[Any] = [_CPU] if self._device is None else [(_CUDA, {"device_id": self._device}), _CPU]
         try:
-            self._session = onnxruntime.InferenceSession(str(model) if isinstance(model, Path) else model, options, providers=providers)
+            self._session = onnxruntime.InferenceSession(source_of(model), options, providers=providers)
         except Exception as error:  # onnxruntime's own classes share no public base
             raise ModelError(f"onnxruntime cannot load it: {reason(error)}", where=self._where) from error
         if _CUDA not in self._session.get_providers():

@@ -435,6 +435,19 @@ def test_names_are_nothing_but_names(kind: str, place: Workplace, nautilus: Call
     assert [kernel["symbol"] for kernel in kernels] == [kernel["symbol"] for kernel in plain_kernels]
 
 
+def test_paths_that_are_not_utf8(place: Workplace, nautilus: Caller) -> None:
+    """The model is compared all the same: onnxruntime, which takes no such path, is given what the file holds."""
+    folder = place.folder / "folder\udcff"
+    folder.mkdir()
+    place.model, place.library = folder / "model\udcfe.onnx", folder / "lib\udcfd.so"
+    place.model.write_bytes(perceptron().SerializeToString())
+    done = place.compile("--weights", "external").done()
+    assert "not verified" not in done.err and "lib\\udcfd.so" in done.out
+    nautilus("verify", place.model, place.library, "--save-inputs", folder / "x.npz", "--save-outputs", folder / "y.npz").done()
+    nautilus("run", place.library, "--inputs", folder / "x.npz").done()
+    nautilus("bench", place.library, "--against", place.model, "--iterations", "2", "--duration", "0").done()
+
+
 def test_name_that_c_cannot_hold(place: Workplace) -> None:
     saved(perceptron(rename=lambda name: f"{name}\0"), place.model)
     assert "NUL" in place.refused(MODEL)
