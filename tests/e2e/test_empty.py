@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+import nautilus_cli
 from tests.e2e import networks
 from tests.e2e.commands import Caller
 from tests.e2e.networks import port, saved
@@ -48,3 +49,16 @@ def test_a_run_without_rows(nautilus: Caller, tmp_path: Path) -> None:
     nautilus("compile", model, "-o", library, "--target", "emulated", "--dim", "n=0..5", "--no-verify").done()
     for n in (0, 5):
         nautilus("verify", model, library, "--dim", f"n={n}").done()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_a_resized_axis_of_nothing(mode: str, nautilus: Caller, tmp_path: Path) -> None:
+    """What a result takes is in tables, which have nothing in them where there is none; the first run has no memory for them either."""
+    resized = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode=mode)
+    scales = {"scales": np.array([1, 1, 2, 2], np.float32)}
+    proto = networks.model([resized], [port("x", 2, 3, "n", 5)], [port("y", 2, 3, "m", 10)], scales)
+    model, library = saved(proto, tmp_path / "model.onnx"), tmp_path / "libmodel.so"
+    nautilus("compile", model, "-o", library, "--target", "emulated", "--dim", "n=0..4", "--no-verify").done()
+    with nautilus_cli.load(library) as loaded:
+        assert loaded(x=np.zeros((2, 3, 0, 5), np.float32))["y"].shape == (2, 3, 0, 10)
+    nautilus("verify", model, library, "--dim", "n=4").done()

@@ -190,7 +190,10 @@ NAUTILUS_DEVICE void resize(const A &arguments) {
   const Index channel = (static_cast<Index>(block % channel_blocks) * Schedule::kLanes + thread % Schedule::kLanes) * kVector;
   const Index first_row = (static_cast<Index>(device::block_index().z) * device::grid_extent().y + device::block_index().y) * kRows;
   const bool is_inside = place < static_cast<Index>(Taps::places(arguments)) && channel < channels;
-  if constexpr (!Problem::kAreTablesKnown) device::dependency_wait();  // tables that are constants need no wait
+  if constexpr (!Problem::kAreTablesKnown) {  // tables that are constants need no wait, and hold something
+    device::dependency_wait();
+    if (!is_inside) return;
+  }
   const Taps taps(arguments, is_inside ? place : 0);
   if constexpr (Problem::kAreTablesKnown) device::dependency_wait();
   if (!is_inside) return;
