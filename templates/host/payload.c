@@ -381,9 +381,12 @@ nautilus_status payload_check_code(const struct payload *payload, const struct p
 }
 
 void payload_needed(const struct payload *payload, char *text, size_t bytes) {
-  size_t length = (size_t)snprintf(text, bytes, "This library holds code for");
-  for (size_t i = 0; i < payload->variant_count && length < bytes; i++)
+  size_t length = (size_t)snprintf(text, bytes, "This library holds code for"), emulated = 0;
+  for (size_t i = 0; i < payload->variant_count && length < bytes; i++) {
     length += (size_t)snprintf(text + length, bytes - length, "%s %s", i ? "," : "", payload->strings + payload->variants[i].name);
+    emulated += payload->variants[i].kind == PAYLOAD_EMULATED;
+  }
+  /* Beside a GPU's code it runs only where it is asked for. */
   if (length < bytes)
-    snprintf(text + length, bytes - length, ".");
+    snprintf(text + length, bytes - length, "%s.", emulated > 0 && emulated < payload->variant_count ? " (which runs with --emulated)" : "");
 }

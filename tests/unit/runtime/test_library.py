@@ -256,7 +256,10 @@ def test_emulated_code_serves_only_when_asked_or_alone(tmp_path: Path, host, ima
     assert held_targets(fat) == (("sm_90a", False), ("emulated", True))
     with nautilus_cli.load(fat, place="emulated") as library:
         assert library.is_emulated
-    with pytest.raises(DeviceError, match=r"no CUDA driver was found \(libcuda.so.1.*holds code for sm_90a, emulated.*CUDA 12.3"):
+    with pytest.raises(
+        DeviceError,
+        match=r"no CUDA driver was found \(libcuda.so.1.*holds code for sm_90a, emulated \(which runs with --emulated\)\..*CUDA 12.3",
+    ):
         nautilus_cli.load(fat)
 
 
