@@ -47,7 +47,7 @@ def test_device_runs(fake_cuda):
         (
             90,
             ["sm_80", "emulated"],
-            "compute capability 9.0. This library holds code for sm_80, emulated (which runs with --emulated). Compile it with --target for 9.0",
+            "capability 9.0. This library holds code for sm_80, emulated (which runs with --emulated). Compile it with --target for 9.0",
         ),
         (86, ["sm_80", "sm_86", "sm_89"], "sm_86"),
         (87, ["sm_80", "sm_86", "sm_89"], "sm_86"),
