@@ -13,6 +13,12 @@ NAUTILUS_DEVICE void dependency_wait() {
 #endif
 }
 
+// What a thread calls that leaves before that. In a grid of an open extent all of them may leave, and then nobody has waited.
+template <class Extent>
+NAUTILUS_DEVICE void dependency_wait_if_open() {
+    if constexpr (!Extent::kIsStatic) dependency_wait();
+}
+
 // Allows the next kernel to start; best after the main loop, since waiting blocks hold shared memory.
 NAUTILUS_DEVICE void dependency_trigger() {
 #if !defined(NAUTILUS_EMULATED) && __CUDA_ARCH__ >= 900

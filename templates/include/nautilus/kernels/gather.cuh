@@ -48,7 +48,7 @@ NAUTILUS_DEVICE void gather_rows(const A &arguments) {
   const Index first = static_cast<Index>(device::block_index().x) * kRowsBlock;
   const Index left = static_cast<Index>(Problem::Rows::get(arguments)) - first;
   const int place = device::thread_index().x / kColumnThreads;
-  if (place >= left) return;
+  if (place >= left) return device::dependency_wait_if_open<typename Problem::Rows>();
   const Index row = first + place;
   const Index columns = static_cast<Index>(Problem::Columns::get(arguments));
   const Index own = (static_cast<Index>(device::block_index().y) * kColumnThreads + device::thread_index().x % kColumnThreads) * kVector;

@@ -66,7 +66,7 @@ NAUTILUS_DEVICE void gemm(const A &arguments) {
   using N = typename Problem::N;
   using K = typename Problem::K;
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
-  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
+  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return device::dependency_wait_if_open<typename Problem::Batch>();
   const TileIndex tile =
       tile_index<Schedule>(device::block_index().x, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
   product<Schedule, typename Problem::Accumulate>(

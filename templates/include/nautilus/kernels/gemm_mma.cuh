@@ -17,12 +17,9 @@ NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
                           static_cast<int>(Problem::MomentParts::kValue), static_cast<int>(Problem::MomentColumns::kValue)>;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
-  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
+  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return device::dependency_wait_if_open<typename Problem::Batch>();
   if constexpr (Sink::kMomentParts > 0) {
-    if (static_cast<int>(M::get(arguments)) == 0) {  // no row whose moments could be read in place of another's
-      device::dependency_wait();
-      return;
-    }
+    if (static_cast<int>(M::get(arguments)) == 0) return device::dependency_wait();  // no row has moments
   }
   const TileIndex tile =
       tile_index<Schedule>(device::block_index().x / Schedule::kClusterK, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));

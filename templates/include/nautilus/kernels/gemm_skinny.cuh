@@ -23,9 +23,9 @@ NAUTILUS_DEVICE void gemm_skinny(const A &arguments) {
   using K = typename Problem::K;
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "sums are float");
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
-  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return;
+  if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return device::dependency_wait_if_open<typename Problem::Batch>();
   const int tiles_m = ceil_divide(static_cast<int>(M::get(arguments)), Schedule::kTileM);
-  if (tiles_m == 0) return;  // there may be no row at all
+  if (tiles_m == 0) return device::dependency_wait_if_open<M>();  // there may be no row at all
   const int block = static_cast<int>(device::block_index().x) / Schedule::kClusterK;
   const int column = tiles_m == 1 ? block : divide(block, tiles_m);  // the division would come before the first weights are asked for
   skinny_product<Schedule, typename SkinnySums<Problem, Schedule, Schedule::kTensorCores>::Type, Problem::kBIsConstant>(
