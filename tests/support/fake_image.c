@@ -180,11 +180,18 @@ static cu_result fake_cuMemHostGetDevicePointer(cu_pointer *pointer, void *host,
   return *pointer = (cu_pointer)(uintptr_t)host + flags, CU_OK;
 }
 static cu_result fake_cuMemFreeHost(void *pointer) { return fake_cuMemFree((cu_pointer)(uintptr_t)pointer); }
+/* Copies take turns with kernels, since device memory is no race of host threads: who copies while a kernel writes gets old or new words. */
+static cu_result copy(void *to, const void *from, size_t bytes) {
+  pthread_mutex_lock(&lock);
+  memcpy(to, from, bytes);
+  pthread_mutex_unlock(&lock);
+  return sticky();
+}
 static cu_result fake_cuMemcpyHtoDAsync(cu_pointer to, const void *from, size_t bytes, cu_stream stream) {
-  return (void)stream, memcpy((void *)(uintptr_t)to, from, bytes), sticky();
+  return (void)stream, copy((void *)(uintptr_t)to, from, bytes);
 }
 static cu_result fake_cuMemcpyDtoHAsync(void *to, cu_pointer from, size_t bytes, cu_stream stream) {
-  return (void)stream, memcpy(to, (const void *)(uintptr_t)from, bytes), sticky();
+  return (void)stream, copy(to, (const void *)(uintptr_t)from, bytes);
 }
 static cu_result fake_cuMemcpyDtoDAsync(cu_pointer to, cu_pointer from, size_t bytes, cu_stream stream) {
   return fake_cuMemcpyHtoDAsync(to, (const void *)(uintptr_t)from, bytes, stream);
