@@ -101,8 +101,9 @@ def finished(process: subprocess.Popen[str], seconds: float = MIGHT_HANG_S) -> O
 def interrupted(process: subprocess.Popen[str], *, is_group: bool = False) -> Outcome:
     """Interrupt a process and wait for it.
 
-    An interrupt can be lost once: CPython forgets what comes in a destructor, and extensions written in C clear errors of what they
-    call. Then Ctrl-C is pressed again, as a person would; a command that does not hear it in all of its work goes on for ever.
+    An interrupt can be lost once: CPython forgets what comes in a destructor, and numpy.random what comes while Cython registers its
+    generators, in the import at its first use. Then Ctrl-C is pressed again, as a person would; a command that does not hear it in all of
+    its work goes on for ever.
     """
     for _ in range(MOST_PRESSES):
         if is_group:
