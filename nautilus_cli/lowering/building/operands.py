@@ -69,11 +69,9 @@ def operand(lowering: Lowering, slots: Slots, value: Value, k_last: IndexMap, k_
         k_last: from (batch, row, k) to VALUE's linear index.
         k_first: the same from (batch, k, row).
     """
-    behind = constant_behind(value, lowering.transparent())
-    if behind is not None:
-        source, to_source = behind
-        weight, packed_map = pack_rows(source, compose(k_last, to_source), "gemm_nk")
-        return Operand(dtype=value.type.dtype, expression=packed_expression(weight, packed_map, value, slots), is_constant=True)
+    packed = _packed(lowering, slots, value, k_last, "gemm_nk")
+    if packed is not None:
+        return Operand(dtype=value.type.dtype, expression=packed, is_constant=True)
     last, expression = widest(lowering, slots, value, k_last, k_first)
     return Operand(dtype=value.type.dtype, expression=expression, is_k_last=last)
 
@@ -87,6 +85,32 @@ def widest(lowering: Lowering, slots: Slots, value: Value, first: IndexMap, seco
 
     is_first = _width(build(first, Slots())) >= _width(build(second, Slots()))
     return is_first, build(first if is_first else second, slots)
+
+
+def weight_expression(lowering: Lowering, slots: Slots, weights: Value, walk: IndexMap, recipe: str) -> Expression:
+    """Return the expression of weights: of a constant as it is packed, else of what is computed.
+
+    Args:
+        lowering: the group.
+        slots: the kernel's pointers.
+        weights: their tensor.
+        walk: from the kernel's coordinates to WEIGHTS' linear index, neighbours last.
+        recipe: name of the packed form.
+    """
+    packed = _packed(lowering, slots, weights, walk, recipe)
+    if packed is not None:
+        return packed
+    builder = ExpressionBuilder(lowering.group, slots)
+    return builder.expression((builder.value(weights, walk),))
+
+
+def _packed(lowering: Lowering, slots: Slots, value: Value, walk: IndexMap, recipe: str) -> Expression | None:
+    behind = constant_behind(value, lowering.transparent())
+    if behind is None:
+        return None
+    source, to_source = behind
+    weight, packed_map = pack_rows(source, compose(walk, to_source), recipe)
+    return packed_expression(weight, packed_map, value, slots)
 
 
 def packed_expression(weight: PackedWeight, index_map: IndexMap, value: Value, slots: Slots) -> Expression:

@@ -6,14 +6,14 @@ from math import prod
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, permuted, regroup
+from nautilus_cli.ir.index_map import IndexMap, from_strides, permuted, regroup
 from nautilus_cli.ir.stages import row_major
 from nautilus_cli.kernels import conv as conv_kernel
 from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
-from nautilus_cli.lowering.building.operands import Operand, accumulator, packed_expression, widest
-from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.operands import Operand, accumulator, weight_expression, widest
+from nautilus_cli.lowering.building.packing import constant_behind
 from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.building.windows import Image, image, three, window_fields
@@ -40,7 +40,7 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     slots = Slots()
     builder = ExpressionBuilder(lowering.group, slots)
     x_expression = builder.expression((builder.value(x, source.walk),))
-    weight_expression = _weights(lowering, slots, weights)
+    stored = _weights(lowering, slots, weights)
     epilogue = epilogue_expression(lowering, slots, result, target.walk)
     problem = conv_kernel.Problem(
         **window_fields(source, target, attrs),
@@ -49,12 +49,12 @@ def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
         out_channels=target.channels // attrs.group,
         accumulate=accumulator(result.type.dtype),
         x_storage=main_storage(x_expression, x.type.dtype),
-        weight_storage=main_storage(weight_expression, weights.type.dtype),
+        weight_storage=main_storage(stored, weights.type.dtype),
     )
     return Lowered(
         family="depthwise" if depthwise else "conv",
         problem=problem,
-        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue)),
+        functors=(("X", x_expression), ("Weight", stored), ("Epilogue", epilogue)),
         slots=slots,
     )
 
@@ -109,10 +109,4 @@ def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bo
     k = list(range(1, rank))
     order = (0, *range(2, rank), 1) if channels_last else tuple(range(rank))
     to_linear = regroup(permuted(weights.type.static, order), [[], [0], k] if as_product else [[0], k])
-    behind = constant_behind(weights, lowering.transparent())
-    if behind is not None:
-        source, to_source = behind
-        packed, packed_map = pack_rows(source, compose(to_linear, to_source), "conv_krsc" if channels_last else "conv_kcrs")
-        return packed_expression(packed, packed_map, weights, slots)
-    builder = ExpressionBuilder(lowering.group, slots)
-    return builder.expression((builder.value(weights, to_linear),))
+    return weight_expression(lowering, slots, weights, to_linear, "conv_krsc" if channels_last else "conv_kcrs")

@@ -11,8 +11,7 @@ from nautilus_cli.kernels.conv_transpose import Problem
 from nautilus_cli.lowering.building.epilogue import epilogue_expression
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
-from nautilus_cli.lowering.building.operands import accumulator, packed_expression
-from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.operands import accumulator, weight_expression
 from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.lowering.building.windows import image, window_fields
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
@@ -31,7 +30,7 @@ def lower(lowering: Lowering) -> Lowered:
     slots = Slots()
     builder = ExpressionBuilder(lowering.group, slots)
     x_expression = builder.expression((builder.value(x, source.walk),))
-    weight_expression = _weights(lowering, slots, weights, attrs)
+    stored = _weights(lowering, slots, weights, attrs)
     epilogue = epilogue_expression(lowering, slots, result, target.walk)
     problem = Problem(
         **window_fields(source, target, attrs),
@@ -40,12 +39,12 @@ def lower(lowering: Lowering) -> Lowered:
         out_channels=target.channels // attrs.group,
         accumulate=accumulator(result.type.dtype),
         x_storage=main_storage(x_expression, x.type.dtype),
-        weight_storage=main_storage(weight_expression, weights.type.dtype),
+        weight_storage=main_storage(stored, weights.type.dtype),
     )
     return Lowered(
         family="conv_transpose",
         problem=problem,
-        functors=(("X", x_expression), ("Weight", weight_expression), ("Epilogue", epilogue)),
+        functors=(("X", x_expression), ("Weight", stored), ("Epilogue", epilogue)),
         slots=slots,
     )
 
@@ -76,10 +75,4 @@ def class_walk(shape: tuple[int, ...], groups: int, strides: tuple[int, ...], di
 def _weights(lowering: Lowering, slots: Slots, weights: Value, attrs: ConvTransposeAttrs) -> Expression:
     assert attrs.strides and attrs.dilations
     walk = class_walk(weights.type.static, attrs.group, attrs.strides, attrs.dilations)
-    behind = constant_behind(weights, lowering.transparent())
-    if behind is not None:
-        source, to_source = behind
-        packed, packed_map = pack_rows(source, compose(walk, to_source), "conv_transpose_classes")
-        return packed_expression(packed, packed_map, weights, slots)
-    builder = ExpressionBuilder(lowering.group, slots)
-    return builder.expression((builder.value(weights, walk),))
+    return weight_expression(lowering, slots, weights, walk, "conv_transpose_classes")

@@ -8,13 +8,12 @@ from dataclasses import replace as with_fields
 from nautilus_cli.ir.dims import same
 from nautilus_cli.ir.expression import Expression, Parameter, Store
 from nautilus_cli.ir.graph import Value
-from nautilus_cli.ir.index_map import IndexMap, compose, from_strides, identity
+from nautilus_cli.ir.index_map import IndexMap, from_strides, identity
 from nautilus_cli.ir.types import I32, DType, TensorType
 from nautilus_cli.kernels.recurrent import MOST_ROWS, SPILL_BYTES, Problem, state_bytes, stride
 from nautilus_cli.lowering.building.expressions import ExpressionBuilder, Leaf
 from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
-from nautilus_cli.lowering.building.operands import accumulator, packed_expression
-from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
+from nautilus_cli.lowering.building.operands import accumulator, weight_expression
 from nautilus_cli.lowering.building.slots import Slots, Status
 from nautilus_cli.ops.recurrence import Extents, RecurrenceAttrs, extents
 
@@ -72,13 +71,7 @@ def lower(lowering: Lowering) -> Lowered:
 def _weight(lowering: Lowering, slots: Slots, weights: Value) -> Expression:
     """Return the weights at (direction, k, gate, unit): consecutive units for each k and gate."""
     walk = identity(weights.type.static)
-    behind = constant_behind(weights, lowering.transparent())
-    if behind is not None:
-        source, to_source = behind
-        packed, packed_map = pack_rows(source, compose(walk, to_source), "recurrent_kgh")
-        return packed_expression(packed, packed_map, weights, slots)
-    builder = ExpressionBuilder(lowering.group, slots)
-    return builder.expression((builder.value(weights, walk),))
+    return weight_expression(lowering, slots, weights, walk, "recurrent_kgh")
 
 
 def _length(lowering: Lowering, slots: Slots, lengths: Value | None, sizes: Extents) -> Expression:
