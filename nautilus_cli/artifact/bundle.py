@@ -14,7 +14,7 @@ from pathlib import Path
 from nautilus_cli.artifact import manifest, weights_file
 from nautilus_cli.artifact import payload as payloads
 from nautilus_cli.artifact.elf import make_room
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.artifact.weights_file import WeightsPlace
 from nautilus_cli.artifact.weights_section import Bytes, weight_pieces
@@ -87,8 +87,7 @@ def require_writable(output: Path, *more: Path) -> None:
     for place in (output, manifest.manifest_path(output), *more):
         if place.is_dir():
             raise FileError("the file cannot be written: it is a folder", where=str(place), hint="Choose another place with -o.")
-        if is_special(place, follow=False):
-            raise FileError(f"the file cannot be written: {WHAT}", where=str(place), hint="Choose another place with -o.")
+        refuse_special(place, "the file cannot be written", follow=False, hint="Choose another place with -o.")
     with beside(output, (), mode=0o666):
         pass
 

@@ -15,7 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.artifact.variant import Variant
 from nautilus_cli.errors import FileError, InternalError
@@ -245,8 +245,7 @@ def read(path: Path, *, digest: str | None = None) -> dict[str, Any]:
     Raises:
         FileError: it cannot be read, is no manifest, or is that of another library.
     """
-    if is_special(path):
-        raise FileError(f"the manifest cannot be read: {WHAT}", where=str(path))
+    refuse_special(path, "the manifest cannot be read")
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-WHAT = "it is a pipe, a socket or a device"
-"""What errors say of them."""
+from nautilus_cli.errors import FileError
 
 
-def is_special(path: Path, *, follow: bool = True) -> bool:
-    """Whether a path is that of a pipe, a socket or a device: reading it may wait forever, and a rename onto it replaces it.
+def refuse_special(path: Path, what: str, *, follow: bool = True, hint: str | None = None) -> None:
+    """Refuse a pipe, a socket or a device: reading it may wait forever, and a rename onto it replaces it.
 
     Args:
-        path: the path; what is not there, or cannot be asked of, is none.
+        path: the path; what is not there, or cannot be asked of, is none of these.
+        what: what is refused, as the error begins.
         follow: whether a link is what it leads to. A rename replaces the link itself.
+        hint: what to do instead.
+
+    Raises:
+        FileError: it is one.
     """
     try:
         mode = (path.stat() if follow else path.lstat()).st_mode
     except (OSError, ValueError):  # ValueError: a null byte in the path
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)):
+        raise FileError(f"{what}: it is a pipe, a socket or a device", where=str(path), hint=hint)

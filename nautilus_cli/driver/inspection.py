@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.artifact.steps import steps_data
 from nautilus_cli.driver.options import InspectOptions, Progress, silent
 from nautilus_cli.driver.plan_sections import (
@@ -56,8 +56,7 @@ def inspect(options: InspectOptions, progress: Progress = silent) -> InspectResu
         FileError: the file is missing, or a library without its manifest.
         ModelError: the model is invalid.
     """
-    if is_special(options.model):
-        raise FileError(f"cannot be read: {WHAT}", where=str(options.model))
+    refuse_special(options.model, "cannot be read")
     try:
         with options.model.open("rb") as file:
             magic = file.read(len(_ELF))

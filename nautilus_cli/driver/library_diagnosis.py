@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nautilus_cli.artifact import elf, manifest
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.selection import runs_on
 from nautilus_cli.errors import FileError, InternalError, NautilusError
@@ -105,8 +105,7 @@ def diagnose_library(options: LibraryDiagnosisOptions, progress: Progress = sile
 @contextmanager
 def _content(path: Path) -> Iterator[elf.Image]:
     """Map a file; what is no library is one error."""
-    if is_special(path):
-        raise FileError(f"the library cannot be read: {WHAT}", where=str(path))
+    refuse_special(path, "the library cannot be read")
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
             yield image

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from nautilus_cli.artifact.abi import ABI_VERSION, Status
 from nautilus_cli.artifact.elf import mapped_bytes
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.errors import DeviceError, FileError, InternalError, NautilusError, NotServedError, UsageError
 
 _HEAD_BYTES = 64 * 1024
@@ -143,8 +143,7 @@ def _check_file(path: Path) -> None:
     Raises:
         FileError: it cannot be read, is no shared library, or is truncated.
     """
-    if is_special(path):
-        raise FileError(f"the library cannot be read: {WHAT}", where=str(path))
+    refuse_special(path, "the library cannot be read")
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)

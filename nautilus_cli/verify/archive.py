@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nautilus_cli.artifact.special_files import WHAT, is_special
+from nautilus_cli.artifact.special_files import refuse_special
 from nautilus_cli.errors import FileError
 from nautilus_cli.ir.types import DTYPES, ML_DTYPES, dtype_of
 from nautilus_cli.numerics.strings import is_text
@@ -47,8 +47,7 @@ def write(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     Raises:
         FileError: it cannot be written.
     """
-    if is_special(path, follow=False):
-        raise FileError(f"cannot be written: {WHAT}", where=str(path))
+    refuse_special(path, "cannot be written", follow=False)
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
