@@ -153,6 +153,7 @@ static void dispose(nautilus_context *context) {
   free(context->staging);
   free(context->is_stale);
   free(context->slots);
+  pthread_mutex_destroy(&context->workspace_lock);
   free(context);
 }
 
@@ -168,6 +169,7 @@ nautilus_status nautilus_context_create(nautilus_model *model, const nautilus_co
   if (made == NULL)
     return error_set(NAUTILUS_OUT_OF_MEMORY, "the host has no memory for a context");
   made->model = model;
+  pthread_mutex_init(&made->workspace_lock, NULL);
   made->launch_mode = (nautilus_launch)chosen.launch;
   nautilus_status status = model_enter(model);
   if (status == NAUTILUS_OK) {

@@ -2,6 +2,8 @@
 #ifndef NAUTILUS_HOST_CONTEXT_H
 #define NAUTILUS_HOST_CONTEXT_H
 
+#include <pthread.h>
+
 #include "buckets.h"
 #include "chain.h"
 
@@ -15,6 +17,9 @@ struct nautilus_context {
   int64_t **input_shapes; /* where that of each begins */
   void **values;        /* where it keeps what it reads of each; NULL where it reads nothing */
   int reads_values;     /* whether each run reads them; 0 where the caller gave them */
+  /* Whoever takes the flag holds this until it has read what the run that failed had counted, and whoever moves the workspace, meanwhile:
+   * another thread may ask while one gives the context larger shapes. */
+  pthread_mutex_t workspace_lock;
   cu_pointer workspace;
   size_t workspace_bytes;
   int owns_workspace;
@@ -98,6 +103,9 @@ nautilus_status context_take(nautilus_context *context, const int64_t *const *in
 
 /* Takes the value of a symbol that a step of a run reads on STREAM, which has ended so far: what follows is launched and lies as it says. */
 nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t value, cu_stream stream);
+
+/* Goes on with another workspace, and returns the one before, of which no thread reads any more. */
+cu_pointer context_exchange_workspace(nautilus_context *context, cu_pointer workspace, size_t bytes);
 
 /* Reports an index out of range once. */
 nautilus_status context_take_flag(nautilus_context *context);

@@ -36,7 +36,7 @@ int counts_give(const nautilus_model *model, size_t port) {
 static nautilus_status read_words(const nautilus_context *context, int64_t *words, size_t count, cu_stream stream) {
   if (count == 0)
     return NAUTILUS_OK;
-  if (count > context->shapes.arena_bytes / sizeof *words)
+  if (count > context->workspace_bytes / sizeof *words)
     return error_set(NAUTILUS_BAD_LIBRARY, "the library is damaged: what the model counts lies outside its workspace");
   TRY_DRIVER(&context->model->place.driver,
              cuMemcpyDtoHAsync(words, context->workspace, count * sizeof *words, stream),

@@ -24,6 +24,15 @@ static nautilus_status move_limits(const nautilus_context *context, cu_pointer w
   return error_driver(driver, driver->api.cuStreamSynchronize(context->stream), "moving the workspace");
 }
 
+cu_pointer context_exchange_workspace(nautilus_context *context, cu_pointer workspace, size_t bytes) {
+  pthread_mutex_lock(&context->workspace_lock);
+  cu_pointer before = context->workspace;
+  context->workspace = workspace;
+  context->workspace_bytes = bytes;
+  pthread_mutex_unlock(&context->workspace_lock);
+  return before;
+}
+
 /* Gets the memory that the next shapes need beyond what there is; without it nothing changes. */
 static nautilus_status grow(nautilus_context *context) {
   const struct nautilus_driver *api = &context->model->place.driver.api;
@@ -48,12 +57,8 @@ static nautilus_status grow(nautilus_context *context) {
       api->cuMemFree(staging);
     return status;
   }
-  if (workspace != 0) {
-    if (context->workspace != 0)
-      api->cuMemFree(context->workspace);
-    context->workspace = workspace;
-    context->workspace_bytes = context->next.arena_bytes;
-  }
+  if (workspace != 0 && (workspace = context_exchange_workspace(context, workspace, context->next.arena_bytes)) != 0)
+    api->cuMemFree(workspace);
   if (staging != 0) {
     api->cuMemFree(context->staging_block);
     context->staging_block = staging;
@@ -104,14 +109,13 @@ static nautilus_status move_workspace(nautilus_context *context, size_t used, cu
     status = error_driver(driver, driver->api.cuMemcpyDtoDAsync(workspace, context->workspace, used, stream), "moving the workspace");
   if (status == NAUTILUS_OK)
     status = error_driver(driver, driver->api.cuStreamSynchronize(stream), "moving the workspace");
-  cu_pointer freed = status == NAUTILUS_OK ? context->workspace : workspace;
-  if (freed != 0)
-    driver->api.cuMemFree(freed);
-  TRY(status);
-  move_slots(context, workspace);
-  context->workspace = workspace;
-  context->workspace_bytes = needed;
-  return NAUTILUS_OK;
+  if (status == NAUTILUS_OK) {
+    move_slots(context, workspace);
+    workspace = context_exchange_workspace(context, workspace, needed);
+  }
+  if (workspace != 0)
+    driver->api.cuMemFree(workspace);
+  return status;
 }
 
 nautilus_status context_give(nautilus_context *context, size_t symbol, int64_t value, cu_stream stream) {

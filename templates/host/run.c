@@ -84,9 +84,14 @@ nautilus_status context_launch(nautilus_context *context, cu_stream stream) {
 }
 
 nautilus_status context_take_flag(nautilus_context *context) {
-  if (__atomic_load_n(context->flag, __ATOMIC_RELAXED) == 0 || __atomic_exchange_n(context->flag, 0, __ATOMIC_ACQ_REL) == 0)
-    return NAUTILUS_OK;
-  TRY(counts_check(context));
+  nautilus_status status = NAUTILUS_OK;
+  pthread_mutex_lock(&context->workspace_lock);
+  int is_set = __atomic_load_n(context->flag, __ATOMIC_RELAXED) != 0 && __atomic_exchange_n(context->flag, 0, __ATOMIC_ACQ_REL) != 0;
+  if (is_set)
+    status = counts_check(context);
+  pthread_mutex_unlock(&context->workspace_lock);
+  if (!is_set || status != NAUTILUS_OK)
+    return status;
   return error_set(NAUTILUS_INDEX_OUT_OF_RANGE, "the model met an index outside the axis that it indexes: an input holds a value that "
                                                 "it must not hold. The outputs of that run are not to be used.");
 }
@@ -167,7 +172,8 @@ nautilus_status nautilus_run(nautilus_context *context, const void *const *input
 nautilus_status nautilus_check(nautilus_context *context) {
   if (context == NULL)
     return error_set(NAUTILUS_INVALID_ARGUMENT, "nautilus_check: the context is NULL");
-  return context_take_flag(context);
+  /* Where nothing failed, it waits for no lock either. */
+  return __atomic_load_n(context->flag, __ATOMIC_RELAXED) == 0 ? NAUTILUS_OK : context_take_flag(context);
 }
 
 nautilus_status nautilus_synchronize(nautilus_context *context, void *stream) {

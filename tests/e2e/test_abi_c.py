@@ -94,6 +94,18 @@ def test_a_thread_that_asks_of_runs_of_another(tmp_path, flavour):
 
 
 @pytest.mark.parametrize("flavour", SANITIZED)
+def test_a_thread_that_asks_while_another_gives_larger_shapes(tmp_path, flavour):
+    sanitizers = SANITIZED[flavour]
+    host = fake_library.host_library(tmp_path, flags=sanitizers)
+    opened = open_to_sizes(fake_library.fake_image(tmp_path, flags=sanitizers))
+    limited = replace(opened, plan=replace(opened.plan, limits=(("found.count", 256 // 8, 2),)))
+    library = fake_library.write(tmp_path / "libmodel.so", host, limited)
+    program = tmp_path / "use_grown"
+    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "use_grown.c", library, "-pthread", compiler=("gcc",))
+    assert run(program) == "0 failures\n"
+
+
+@pytest.mark.parametrize("flavour", SANITIZED)
 def test_shapes_that_change_with_every_call(tmp_path, flavour):
     sanitizers = SANITIZED[flavour]
     host = fake_library.host_library(tmp_path, flags=sanitizers)
