@@ -25,7 +25,7 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, TensorType
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Decompose, HostOnly, Movement, Pointwise, Reduction
-from nautilus_cli.passes.supported import MOST_SPATIAL, WINDOW_FAMILIES
+from nautilus_cli.passes.legalization.supported import MOST_SPATIAL, WINDOW_FAMILIES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

@@ -15,7 +15,7 @@ from nautilus_cli.lowering.building.lowered_group import origin_of
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import refused
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.supported import unsupported, without_unsupported
+from nautilus_cli.passes.legalization.supported import unsupported, without_unsupported
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.tuning.records import recorded_choice
 

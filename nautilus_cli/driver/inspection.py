@@ -73,7 +73,7 @@ def _inspect_model(options: InspectOptions, progress: Progress) -> InspectResult
     from nautilus_cli.lowering.fusion.choice import choose_fusion
     from nautilus_cli.lowering.planner import plan_each
     from nautilus_cli.passes import pipeline
-    from nautilus_cli.passes.supported import unsupported
+    from nautilus_cli.passes.legalization.supported import unsupported
     from nautilus_cli.toolchain.cache import Cache
     from nautilus_cli.tuning.records import recorded_choice
 
@@ -131,7 +131,7 @@ def _groups_data(fused: FusedGraph) -> list[dict[str, Any]]:
 
 def _explain(name: str, graph: Graph, plan: Plan) -> InspectResult:
     """Say where one ONNX node went, and which rewrites came close at the nodes that are left of it."""
-    from nautilus_cli.passes.rewriting import explain
+    from nautilus_cli.passes.rewriting.apply_rules import explain
 
     known = {origin for node in all_nodes(graph) for origin in node.origin}
     if name not in known:

@@ -37,8 +37,8 @@ from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import SIZES_NOTE, Alternative, Launch
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.expose import expose
-from nautilus_cli.passes.unfuse import unfuse
+from nautilus_cli.passes.bisection.expose import expose
+from nautilus_cli.passes.bisection.unfuse import unfuse
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.targets import registry

@@ -9,18 +9,18 @@ from nautilus_cli.ir.control import bodies
 from nautilus_cli.ir.graph import FusedGraph, Graph, Node
 from nautilus_cli.ir.rewrite import substitute
 from nautilus_cli.ops.verifier import verify_graph
-from nautilus_cli.passes.alias_caches import alias_caches, require_caches
-from nautilus_cli.passes.decompose import decompose
-from nautilus_cli.passes.fuse import fuse
-from nautilus_cli.passes.halve_products import halve_products
-from nautilus_cli.passes.layout import layout
-from nautilus_cli.passes.materialize import materialize
-from nautilus_cli.passes.pair_products import pair_products
-from nautilus_cli.passes.remove_identity import remove_identity
-from nautilus_cli.passes.rewriting import apply_rules
-from nautilus_cli.passes.separate_outputs import separate_outputs
-from nautilus_cli.passes.supported import require_supported
-from nautilus_cli.passes.within_limits import within_limits
+from nautilus_cli.passes.caches.alias_caches import alias_caches, require_caches
+from nautilus_cli.passes.fusion.fuse import fuse
+from nautilus_cli.passes.legalization.layout import layout
+from nautilus_cli.passes.legalization.materialize import materialize
+from nautilus_cli.passes.legalization.separate_outputs import separate_outputs
+from nautilus_cli.passes.legalization.supported import require_supported
+from nautilus_cli.passes.legalization.within_limits import within_limits
+from nautilus_cli.passes.products.halve_products import halve_products
+from nautilus_cli.passes.products.pair_products import pair_products
+from nautilus_cli.passes.rewriting.apply_rules import apply_rules
+from nautilus_cli.passes.rewriting.decompose import decompose
+from nautilus_cli.passes.rewriting.remove_identity import remove_identity
 
 Pass = Callable[[Graph], Graph]
 

@@ -12,7 +12,7 @@ from nautilus_cli.lowering.building.expressions import ExpressionBuilder
 from nautilus_cli.lowering.building.lowered import Lowering
 from nautilus_cli.lowering.building.packing import constant_behind, pack_rows
 from nautilus_cli.lowering.building.slots import PackedWeight, Slots
-from nautilus_cli.passes.fusible import is_cheap
+from nautilus_cli.passes.fusion.fusible import is_cheap
 
 WIDTH = 4
 """Widest vector, in elements, for which the contiguous coordinate of an operand is chosen."""

@@ -32,7 +32,7 @@ from nautilus_cli.lowering.control.unplaced import (
     refuse_step,
 )
 from nautilus_cli.lowering.program import MOST_DEPTH, Choice, Element, Launches, Repeat, Step, Word
-from nautilus_cli.passes.alias_caches import cache_pairs, written_before
+from nautilus_cli.passes.caches.alias_caches import cache_pairs, written_before
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer. A piece of a tensor that is not aligned so is copied to where it is, or from there."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from nautilus_cli.ir.graph import FusedGraph, Graph
 from nautilus_cli.lowering.fusion.norms import choose_norms
 from nautilus_cli.lowering.fusion.prologues import choose_prologues
-from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.fusion.fuse import fuse
 
 
 def choose_fusion(graph: Graph, *, fp32_mode: str) -> FusedGraph:

@@ -14,7 +14,7 @@ from nautilus_cli.lowering.choosing.ranges import large
 from nautilus_cli.lowering.groups.registry import lower_group
 from nautilus_cli.ops.normalized_matmul import FAMILY as NORMALIZED_MATMUL_FAMILY
 from nautilus_cli.ops.row_moments import FAMILY as ROW_MOMENTS_FAMILY
-from nautilus_cli.passes.prologue_clusters import PRODUCTS
+from nautilus_cli.passes.fusion.prologue_clusters import PRODUCTS
 from nautilus_cli.targets.registry import target as target_named
 
 _ROW_KINDS = frozenset({"row", ROW_MOMENTS_FAMILY})

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from nautilus_cli.ir.graph import FusedGraph, Graph, Group, Value
 from nautilus_cli.lowering.fusion.group_times import group_us
 from nautilus_cli.ops.movement import is_transparent
-from nautilus_cli.passes.clusters import Dataflow
-from nautilus_cli.passes.fold_norms import fold_norms, outlined
-from nautilus_cli.passes.fuse import fuse
-from nautilus_cli.passes.row_norms import RowNorm, row_norms
+from nautilus_cli.passes.dataflow import Dataflow
+from nautilus_cli.passes.fusion.fuse import fuse
+from nautilus_cli.passes.products.fold_norms import fold_norms, outlined
+from nautilus_cli.passes.products.row_norms import RowNorm, row_norms
 
 
 def choose_norms(graph: Graph, *, fp32_mode: str) -> Graph:

@@ -12,8 +12,8 @@ from nautilus_cli.ir.graph import FusedGraph, Group, Node
 from nautilus_cli.lowering.fusion.group_times import KERNEL_US, bytes_us, product_us
 from nautilus_cli.ops.gather import gathered
 from nautilus_cli.ops.movement import is_transparent
-from nautilus_cli.passes.fuse import fuse
-from nautilus_cli.passes.prologue_clusters import PRODUCTS
+from nautilus_cli.passes.fusion.fuse import fuse
+from nautilus_cli.passes.fusion.prologue_clusters import PRODUCTS
 
 
 def choose_prologues(fused: FusedGraph, *, fp32_mode: str) -> FusedGraph:

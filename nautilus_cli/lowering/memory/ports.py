@@ -7,7 +7,7 @@ from dataclasses import replace
 from nautilus_cli.ir.graph import Graph, Value
 from nautilus_cli.ir.types import UCS4
 from nautilus_cli.lowering.plan import Port, Shared
-from nautilus_cli.passes.alias_caches import cache_pairs
+from nautilus_cli.passes.caches.alias_caches import cache_pairs
 
 
 def ports(graph: Graph) -> tuple[tuple[Port, ...], tuple[Port, ...]]:

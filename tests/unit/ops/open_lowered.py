@@ -18,8 +18,8 @@ from nautilus_cli.ops.movement import context
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Movement
 from nautilus_cli.ops.verifier import verify_graph
-from nautilus_cli.passes.decompose import decompose
-from nautilus_cli.passes.remove_identity import remove_identity
+from nautilus_cli.passes.rewriting.decompose import decompose
+from nautilus_cli.passes.rewriting.remove_identity import remove_identity
 from tests.unit.ops.lowered import moved
 
 

@@ -13,7 +13,7 @@ from nautilus_cli.ir.types import BOOL, F32, I32, I64, TensorType
 from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.cast import CastAttrs
 from nautilus_cli.ops.verifier import verify_graph
-from nautilus_cli.passes.decompose import decompose
+from nautilus_cli.passes.rewriting.decompose import decompose
 
 N, M = symbol("n", 1, 64), symbol("m", 1, 512)
 

@@ -14,7 +14,7 @@ from nautilus_cli.ops.builder import GraphBuilder
 from nautilus_cli.ops.pool import AveragePoolAttrs, pool_counts, pool_window
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Inference
-from nautilus_cli.passes.decompose import decompose
+from nautilus_cli.passes.rewriting.decompose import decompose
 from tests.unit.ops.drawing import seeds, values
 from tests.unit.ops.lowered import lowered
 from tests.unit.ops.oracle import check, onnxruntime_says

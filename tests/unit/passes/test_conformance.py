@@ -14,12 +14,12 @@ from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ops.spec import NoAttrs
 from nautilus_cli.ops.verifier import verify_graph
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.decompose import decompose
-from nautilus_cli.passes.layout import layout
-from nautilus_cli.passes.materialize import materialize
-from nautilus_cli.passes.remove_identity import remove_identity
-from nautilus_cli.passes.separate_outputs import separate_outputs
-from nautilus_cli.passes.supported import require_supported, unsupported
+from nautilus_cli.passes.legalization.layout import layout
+from nautilus_cli.passes.legalization.materialize import materialize
+from nautilus_cli.passes.legalization.separate_outputs import separate_outputs
+from nautilus_cli.passes.legalization.supported import require_supported, unsupported
+from nautilus_cli.passes.rewriting.decompose import decompose
+from nautilus_cli.passes.rewriting.remove_identity import remove_identity
 from tests.unit.passes.sketches import Sketch, ops
 
 Same = Callable[[Graph, Graph], None]

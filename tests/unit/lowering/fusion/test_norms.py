@@ -16,7 +16,7 @@ from nautilus_cli.lowering.fusion import norms
 from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.fusion.fuse import fuse
 from nautilus_cli.targets.registry import target
 from tests.support.random_graphs.building import analytic
 from tests.unit.passes.sketches import Sketch

@@ -15,7 +15,7 @@ from nautilus_cli.lowering.fusion.prologues import choose_prologues, left_work
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.lowering.single.alone import slots
 from nautilus_cli.passes import pipeline
-from nautilus_cli.passes.fuse import fuse
+from nautilus_cli.passes.fusion.fuse import fuse
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from tests.unit.passes.sketches import Sketch

@@ -1,0 +1,1 @@
+"""Which nodes become one kernel: clusters grow around anchors and reductions, and become groups."""

@@ -1,0 +1,1 @@
+"""Nodes written in simpler ones, or in fewer: composite operators taken apart, identities removed, and rewrite rules."""
