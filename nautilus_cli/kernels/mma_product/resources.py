@@ -17,16 +17,26 @@ STEP_BYTES = 32
 
 SUM_BYTES = 4
 
+_ROW_PADDING = 8
+"""Floats. Source: ResultRows::kPitch of kernels/mma_result_rows.cuh."""
+
 LEAST_COPY_BYTES = 4
 """Of a vector that is copied past registers."""
 
 
 def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
-    """Return the dynamic shared memory of a block: the stages, or the slices' sums that take their place."""
+    """Return the dynamic shared memory of a block: the stages, or the sums that take their place, of slices or of 16 rows of each warp."""
     s = schedule
     stages = s.stages * (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes
     sums = s.slices_k * s.tile_m * s.tile_n * SUM_BYTES if s.slices_k * s.cluster_k > 1 else 0
-    return max(stages, sums)
+    rows = s.warps * MMA_M * (s.warp_n + _ROW_PADDING) * SUM_BYTES if finishes_by_rows(problem, s) else 0
+    return max(stages, sums, rows)
+
+
+def finishes_by_rows(problem: MmaProduct, schedule: Schedule) -> bool:
+    """Return whether sums pass through shared memory, as kFinishesByRows of kernels/mma_product.cuh has it."""
+    s = schedule
+    return s.vector_c <= 4 and s.slices_k * s.cluster_k == 1 and not problem.part_columns and not problem.moment_parts
 
 
 def registers(problem: MmaProduct, schedule: Schedule, fragments: int = 2) -> int:

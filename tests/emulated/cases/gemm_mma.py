@@ -28,6 +28,7 @@ SCHEDULES = {
     "halved": Schedule(tile_m=32, tile_n=64, tile_k=128, warp_m=32, warp_n=16, slices_k=2, stages=2),
     "single": Schedule(tile_m=16, tile_n=16, tile_k=16, warp_m=16, warp_n=16, stages=4),
     "narrow": Schedule(tile_m=16, tile_n=64, tile_k=128, warp_m=16, warp_n=64, slices_k=4, stages=2),
+    "shallow": Schedule(tile_m=64, tile_n=64, tile_k=16, warp_m=16, warp_n=64, stages=2),
     "broad": Schedule(tile_m=32, tile_n=128, tile_k=32, warp_m=16, warp_n=128, stages=2),
     "deep": Schedule(tile_m=16, tile_n=32, tile_k=128, warp_m=16, warp_n=16, stages=5),
 }
@@ -160,6 +161,8 @@ def masked_cases() -> list[Case]:
     found = [masked(schedule, (1, 93, 93, 64), "heads", names) for schedule in ("square", "wide", "broad") for names in ("", "mn")]
     found += [masked("wide", (2, 35, 67, 40), mask, names) for mask in (*attention_scores.MASKS, "turned") for names in ("", "mn")]
     found += [masked("wide", (1, m, n, 24), "heads", "mn") for m in (1, 3, 93) for n in (1, 3, 65) if (m, n) != (93, 65)]
+    found += [masked(schedule, (1, 67, n, 24), "heads", "m") for schedule in ("shallow", "wide", "single") for n in (61, 66, 68)]
+    found += [masked(schedule, (1, 35, 92, 24), "heads") for schedule in ("square", "broad")]
     found += [masked(schedule, (1, 651, 21, 16), "keys", "m") for schedule in ("tall", "narrow")]
     found += [masked(schedule, (2, 45, 51, 64), "shared", names, is_merged=True) for schedule in ("wide", "sliced") for names in ("", "mn")]
     return found

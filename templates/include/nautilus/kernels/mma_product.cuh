@@ -11,6 +11,7 @@
 #include <nautilus/core/math.cuh>
 #include <nautilus/core/splat.cuh>
 #include <nautilus/device/device.cuh>
+#include <nautilus/kernels/mma_result_rows.cuh>
 #include <nautilus/kernels/mma_tile.cuh>
 #include <nautilus/kernels/product.cuh>
 #include <nautilus/kernels/row_moments.cuh>
@@ -258,6 +259,11 @@ NAUTILUS_DEVICE void finish_warp_slices(const A &arguments, const Sink &sink, Ti
   if constexpr (kCluster > 1) barrier();  // others may still read this block's sums
 }
 
+// Whether results pass through shared memory: where vectors are short, and lanes need not have parts of rows in common.
+template <class Schedule, class Sink>
+inline constexpr bool kFinishesByRows = Schedule::kVectorC <= 4 && Schedule::kSlicesK * Schedule::kClusterK == 1 && Sink::kPartColumns == 0 &&
+                                        Sink::kMomentParts == 0;
+
 // Computes one tile of results. SOURCE_A gives the rows, SOURCE_B the columns, SINK takes the results; T is multiplied. A constant B is brought
 // before earlier kernels have finished.
 template <class Schedule, class T, int kTerms, bool kBIsConstant, class SourceA, class SourceB, class Sink, class A>
@@ -352,7 +358,12 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
   }
   device::cp_async_wait<0>();
   device::dependency_trigger();
-  if constexpr (Schedule::kSlicesK * Schedule::kClusterK == 1) {
+  if constexpr (kFinishesByRows<Schedule, Sink>) {
+    device::block_barrier();  // the last tile has been read
+    finish_by_rows<Schedule, Warps::kRows, Warps::kPairs>(
+        arguments, sink, tile, warp.m, warp.n, sums,
+        reinterpret_cast<float *>(shared) + warp.number * ResultRows<Schedule::kVectorC, Warps::kPairs>::kFloats);
+  } else if constexpr (Schedule::kSlicesK * Schedule::kClusterK == 1) {
     finish_warp<Schedule, Warps::kRows, Warps::kPairs>(arguments, sink, tile, warp.m, warp.n, sums);
   } else {
     finish_warp_slices<Schedule>(arguments, sink, tile, warp, reinterpret_cast<float *>(shared), sums);
