@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd, prod
 
-from nautilus_cli.ir.types import F32, DType
 from nautilus_cli.kernels import product
 from nautilus_cli.kernels.product import Product, Schedule
 from nautilus_cli.kernels.product_family import ProductFamily
-from nautilus_cli.kernels.window import Window
+from nautilus_cli.kernels.window import GroupedWindow
 
 __all__ = ["FAMILY", "Problem", "Schedule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem(Window):
+class Problem(GroupedWindow):
     """A transposed convolution: the window's strides and dilations are steps in the output, its pads are cut off the output.
 
     Functors: `X` at (plane, y, x, channel), channels over all groups, only inside the image; elsewhere it is zero. `Weight` at (output
@@ -27,22 +26,7 @@ class Problem(Window):
     dimensions, `step` of each; k runs over the taps of a class (`class_taps` along each dimension) and a group's channels, channels
     fastest. It is zero where a class has fewer taps. `Epilogue` at (plane, y, x, output channel over all groups), whose parameter 0 is
     the sum.
-
-    Attributes:
-        groups: that share neither channels nor weights.
-        in_channels: of a group.
-        out_channels: of a group.
-        accumulate: type of the sums.
-        x_storage: type of the image's elements in memory; only sizes vectors.
-        weight_storage: type of the weights in memory; only sizes vectors.
     """
-
-    groups: int
-    in_channels: int
-    out_channels: int
-    accumulate: DType
-    x_storage: DType = F32
-    weight_storage: DType = F32
 
     @property
     def strides(self) -> tuple[int, int, int]:
@@ -66,20 +50,11 @@ class Problem(Window):
     @property
     def product(self) -> Product:
         """The problem as the main loop sees it: a group and a phase are a batch, m counts its pixels, k runs over a class of taps."""
-        k = prod(self.class_taps) * self.in_channels
         outs = self.out_depth, self.out_height, self.out_width
-        return Product(
+        return self.gathered_product(
             batch=self.groups * prod(self.strides),
             m=self.batch * prod(-(-n // s) for n, s in zip(outs, self.strides, strict=True)),
-            n=self.out_channels,
-            k=k,
-            a_k_last=True,
-            b_k_last=True,
-            a_run=self.in_channels,  # a vector must not cross from one tap to the next
-            b_run=k,
-            a_bytes=self.x_storage.bytes,
-            b_bytes=self.weight_storage.bytes,
-            sum_bytes=self.accumulate.bytes,
+            k=prod(self.class_taps) * self.in_channels,
         )
 
 

@@ -1,4 +1,4 @@
-"""Windows over images: the extents that convolution, depthwise convolution and pooling share.
+"""Windows over images: what the problems of convolutions and pooling share.
 
 Images are channels-last. A problem with one spatial dimension has height 1, and one with one or two has depth 1. Functors see an image as
 its planes: their first coordinate is batch · depth + z.
@@ -7,6 +7,9 @@ its planes: their first coordinate is batch · depth + z.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from nautilus_cli.ir.types import F32, DType
+from nautilus_cli.kernels.product import Product
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,3 +55,46 @@ class Window:
     def pixels(self) -> int:
         """Pixels of all output images."""
         return self.batch * self.out_depth * self.out_height * self.out_width
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupedWindow(Window):
+    """A window over images whose channels lie in groups, with weights: a convolution or its transpose.
+
+    Attributes:
+        groups: that share neither channels nor weights.
+        in_channels: of a group.
+        out_channels: of a group.
+        accumulate: type of the sums.
+        x_storage: type of the image's elements in memory; only sizes vectors.
+        weight_storage: type of the weights in memory; only sizes vectors.
+    """
+
+    groups: int
+    in_channels: int
+    out_channels: int
+    accumulate: DType
+    x_storage: DType = F32
+    weight_storage: DType = F32
+
+    def gathered_product(self, *, batch: int, m: int, k: int) -> Product:
+        """Return the problem as a main loop sees it whose rows are gathered from the image, and whose k runs over taps and channels.
+
+        Args:
+            batch: products.
+            m: output pixels of one.
+            k: taps of one output pixel times channels of a group, channels fastest.
+        """
+        return Product(
+            batch=batch,
+            m=m,
+            n=self.out_channels,
+            k=k,
+            a_k_last=True,
+            b_k_last=True,
+            a_run=self.in_channels,  # a vector must not cross from one tap to the next
+            b_run=k,
+            a_bytes=self.x_storage.bytes,
+            b_bytes=self.weight_storage.bytes,
+            sum_bytes=self.accumulate.bytes,
+        )

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, from_strides, permuted, regroup
 from nautilus_cli.ir.stages import row_major
-from nautilus_cli.kernels import conv as conv_kernel
+from nautilus_cli.kernels.conv import Problem
+from nautilus_cli.lowering.building.convolutions import convolution, tensors
 from nautilus_cli.lowering.building.epilogue import epilogue_expression
-from nautilus_cli.lowering.building.expressions import ExpressionBuilder
-from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
+from nautilus_cli.lowering.building.lowered import Lowered, Lowering
 from nautilus_cli.lowering.building.operands import Operand, accumulator, weight_expression, widest
 from nautilus_cli.lowering.building.packing import constant_behind
 from nautilus_cli.lowering.building.products import Product
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.building.windows import Image, image, three, window_fields
+from nautilus_cli.lowering.building.windows import Image, image, three
 from nautilus_cli.ops.conv import ConvAttrs
 
 
@@ -30,38 +31,13 @@ def lower(lowering: Lowering) -> Lowered:
     is_apart = all((k <= s and d == 1) or k == 1 for k, s, d in zip(attrs.kernel_shape, attrs.strides, attrs.dilations, strict=True))
     if is_apart and not any(attrs.pads) and attrs.group == 1:
         return _as_product(lowering, attrs)
-    return _as_conv(lowering, attrs)
-
-
-def _as_conv(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
-    x, weights, result = _tensors(lowering)
-    source, target = image(x), image(result)
-    depthwise = source.channels == attrs.group
-    slots = Slots()
-    builder = ExpressionBuilder(lowering.group, slots)
-    x_expression = builder.expression((builder.value(x, source.walk),))
-    stored = _weights(lowering, slots, weights)
-    epilogue = epilogue_expression(lowering, slots, result, target.walk)
-    problem = conv_kernel.Problem(
-        **window_fields(source, target, attrs),
-        groups=attrs.group,
-        in_channels=source.channels // attrs.group,
-        out_channels=target.channels // attrs.group,
-        accumulate=accumulator(result.type.dtype),
-        x_storage=main_storage(x_expression, x.type.dtype),
-        weight_storage=main_storage(stored, weights.type.dtype),
-    )
-    return Lowered(
-        family="depthwise" if depthwise else "conv",
-        problem=problem,
-        functors=(("X", x_expression), ("Weight", stored), ("Epilogue", epilogue)),
-        slots=slots,
-    )
+    is_depthwise = image(tensors(lowering)[0]).channels == attrs.group
+    return convolution(lowering, "depthwise" if is_depthwise else "conv", Problem, attrs, partial(_weights, lowering))
 
 
 def _as_product(lowering: Lowering, attrs: ConvAttrs) -> Lowered:
     """Rows are windows, k runs over the elements of one: over channels first or last, as the image lies in memory."""
-    x, weights, result = _tensors(lowering)
+    x, weights, result = tensors(lowering)
     source, target = image(x), image(result)
     slots = Slots()
     lies_channels_last = x.order is not None and x.order[-1] == 1  # what is taken where vectors are as long either way
@@ -90,14 +66,6 @@ def _windows(source: Image, target: Image, attrs: ConvAttrs, *, channels_last: b
     extents = [source.batch, *target.shape[2:], *kernel, source.channels]
     walked = from_strides(extents, [images, *(n * step for n, step in zip(strides, steps, strict=True)), *steps, channels])
     return regroup(walked, [[], [0, 1, 2, 3], [4, 5, 6, 7] if channels_last else [7, 4, 5, 6]])
-
-
-def _tensors(lowering: Lowering) -> tuple[Value, Value, Value]:
-    anchor = lowering.group.anchor
-    assert anchor is not None
-    x, weights = anchor.inputs[0], anchor.inputs[1]
-    assert x is not None and weights is not None
-    return x, weights, next(anchor.results())
 
 
 def _weights(lowering: Lowering, slots: Slots, weights: Value, *, as_product: bool = False, channels_last: bool = True) -> Expression:

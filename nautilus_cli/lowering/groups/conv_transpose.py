@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import gcd
 
 from nautilus_cli.ir.expression import Expression
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, compose, padded, permuted, regroup
 from nautilus_cli.kernels.conv_transpose import Problem
-from nautilus_cli.lowering.building.epilogue import epilogue_expression
-from nautilus_cli.lowering.building.expressions import ExpressionBuilder
-from nautilus_cli.lowering.building.lowered import Lowered, Lowering, main_storage
-from nautilus_cli.lowering.building.operands import accumulator, weight_expression
+from nautilus_cli.lowering.building.convolutions import convolution
+from nautilus_cli.lowering.building.lowered import Lowered, Lowering
+from nautilus_cli.lowering.building.operands import weight_expression
 from nautilus_cli.lowering.building.slots import Slots
-from nautilus_cli.lowering.building.windows import image, window_fields
 from nautilus_cli.ops.conv_transpose import ConvTransposeAttrs
 
 
@@ -23,30 +22,7 @@ def lower(lowering: Lowering) -> Lowered:
     assert anchor is not None
     attrs = anchor.attrs
     assert isinstance(attrs, ConvTransposeAttrs)
-    x, weights = anchor.inputs[0], anchor.inputs[1]
-    assert x is not None and weights is not None
-    (result,) = anchor.results()
-    source, target = image(x), image(result)
-    slots = Slots()
-    builder = ExpressionBuilder(lowering.group, slots)
-    x_expression = builder.expression((builder.value(x, source.walk),))
-    stored = _weights(lowering, slots, weights, attrs)
-    epilogue = epilogue_expression(lowering, slots, result, target.walk)
-    problem = Problem(
-        **window_fields(source, target, attrs),
-        groups=attrs.group,
-        in_channels=source.channels // attrs.group,
-        out_channels=target.channels // attrs.group,
-        accumulate=accumulator(result.type.dtype),
-        x_storage=main_storage(x_expression, x.type.dtype),
-        weight_storage=main_storage(stored, weights.type.dtype),
-    )
-    return Lowered(
-        family="conv_transpose",
-        problem=problem,
-        functors=(("X", x_expression), ("Weight", stored), ("Epilogue", epilogue)),
-        slots=slots,
-    )
+    return convolution(lowering, "conv_transpose", Problem, attrs, partial(_weights, lowering, attrs))
 
 
 def class_walk(shape: tuple[int, ...], groups: int, strides: tuple[int, ...], dilations: tuple[int, ...]) -> IndexMap:
@@ -72,7 +48,8 @@ def class_walk(shape: tuple[int, ...], groups: int, strides: tuple[int, ...], di
     return walk if whole == shape else compose(walk, padded(shape, (0,) * len(shape), whole))
 
 
-def _weights(lowering: Lowering, slots: Slots, weights: Value, attrs: ConvTransposeAttrs) -> Expression:
+def _weights(lowering: Lowering, attrs: ConvTransposeAttrs, slots: Slots, weights: Value) -> Expression:
+    """Return the expression of the weights as `class_walk` has them."""
     assert attrs.strides and attrs.dilations
     walk = class_walk(weights.type.static, attrs.group, attrs.strides, attrs.dilations)
     return weight_expression(lowering, slots, weights, walk, "conv_transpose_classes")
