@@ -119,7 +119,7 @@ def write(
     tools: Mapping[str, str],
     producer: str,
     bindings: Mapping[str, str] = NO_BINDINGS,
-    fp32_mode: str = "ffma",
+    fp32_mode: str,
     weights: WeightsPlace = WeightsPlace.INTERNAL,
 ) -> Written:
     """Write a compiled model: the library OUTPUT, its manifest beside it, and its weights where they do not go into the library.

@@ -170,7 +170,7 @@ def build(
     weights_digest: bytes,
     tools: Mapping[str, str],
     bindings: Mapping[str, str],
-    fp32_mode: str = "ffma",
+    fp32_mode: str,
     weights_file: str = "",
 ) -> bytes:
     """Return the manifest of a library as the bytes of its file.

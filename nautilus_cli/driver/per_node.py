@@ -201,6 +201,7 @@ class _Bench:
                 model_digest=bytes(32),
                 tools={},
                 producer=__version__,
+                fp32_mode=self.settings.fp32_mode,
             )
             place = "emulated" if self.target.is_emulated else "gpu"
             with load_library(path, device=self.options.device, place=place) as library:

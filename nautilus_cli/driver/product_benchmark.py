@@ -153,7 +153,7 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
         def fed(one: LoneProduct, kernel: KernelRequest) -> tuple[Session, float]:
             """Return a session, and how far its results are from float64."""
             plan = rotated(one, kernel, target.name, copies=copies, launches=launches)
-            session = stack.enter_context(_session(plan, target, store, selection.device))
+            session = stack.enter_context(_session(plan, target, store, selection.device, fp32_mode=one.fp32_mode))
             return session, operands.error(session.feed(operands.inputs)["c"])
 
         progress("compiling", 0, 1)
@@ -252,14 +252,22 @@ def _rival(options: ProductBenchOptions, product: LoneProduct, device: int, *, c
 
 
 @contextmanager
-def _session(plan: Plan, target: Target, store: Cache, device: int) -> Iterator[Session]:
+def _session(plan: Plan, target: Target, store: Cache, device: int, *, fp32_mode: str) -> Iterator[Session]:
     """Open a library of a plan of one kernel."""
     with tempfile.TemporaryDirectory(prefix="nautilus-bench-") as folder:
         kernel = render(plan.kernels[0].request)
         path = Path(folder) / "libproduct.so"
         variant = Variant(target=target, plan=plan, symbols=(kernel.symbol,), images=build([kernel], target, store=store).images)
         host_library = host_compiler.shared_library(store)
-        bundle.write(path, host_library=host_library, variants=(variant,), model_digest=bytes(32), tools={}, producer=__version__)
+        bundle.write(
+            path,
+            host_library=host_library,
+            variants=(variant,),
+            model_digest=bytes(32),
+            tools={},
+            producer=__version__,
+            fp32_mode=fp32_mode,
+        )
         with load_library(path, device=device) as library, Session(library) as session:
             yield session
 

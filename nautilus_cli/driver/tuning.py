@@ -158,7 +158,7 @@ def _tune_one(request: KernelRequest, selection: Selection, store: Cache, option
     """Search one problem."""
     kind, target = family(request.family), selection.target
     with tempfile.TemporaryDirectory(prefix="nautilus-tune-") as folder:
-        bench = Bench(request, selection, store, Path(folder), options.jobs)
+        bench = Bench(request, selection, store, Path(folder), options.jobs, fp32_mode=options.fp32_mode)
         found = study.search(
             kind,
             request.problem,
@@ -195,9 +195,13 @@ class Bench:
         store: cache of compiled code.
         folder: for libraries; emptied by the caller.
         jobs: compilers at once.
+        fp32_mode: how products of f32 are multiplied, for the manifests.
     """
 
-    def __init__(self, request: KernelRequest, selection: Selection, store: Cache, folder: Path, jobs: int | None) -> None:
+    def __init__(
+        self, request: KernelRequest, selection: Selection, store: Cache, folder: Path, jobs: int | None, *, fp32_mode: str
+    ) -> None:
+        self._fp32_mode = fp32_mode
         self._request, self._selection, self._store, self._folder, self._jobs = request, selection, store, folder, jobs
         self._built = 0
         baseline = family(request.family).choose(request.problem, selection.target)
@@ -237,6 +241,7 @@ class Bench:
             model_digest=bytes(32),
             tools={},
             producer=__version__,
+            fp32_mode=self._fp32_mode,
         )
         with load_library(path, device=self._selection.device) as library:
             yield library

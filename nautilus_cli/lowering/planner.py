@@ -24,7 +24,7 @@ from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.targets.base import Target
 
 
-def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str = "ffma") -> Plan:
+def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str) -> Plan:
     """Lower every group in order.
 
     Args:
@@ -40,7 +40,7 @@ def plan_each(
     fused: FusedGraph,
     targets: Iterable[tuple[Target, Choose]],
     *,
-    fp32_mode: str = "ffma",
+    fp32_mode: str,
     points: Mapping[str, tuple[int, ...]] = NO_POINTS,
 ) -> tuple[Plan, ...]:
     """Lower every group in order for several targets, which differ in schedules only: weights are packed once and lie at the same offsets.
@@ -99,7 +99,7 @@ def plan_each(
     return tuple(plans)
 
 
-def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str = "ffma") -> Iterator[tuple[Group, NautilusError]]:
+def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str) -> Iterator[tuple[Group, NautilusError]]:
     """Yield each group for which there is no kernel on a target, and why; weights are not packed, so that this is quick.
 
     Args:

@@ -58,7 +58,7 @@ _ITERATIONS = 100
 """Of a loop whose end only the run knows. One that goes on until nothing changes makes its errors smaller as it goes."""
 
 
-def estimate(graph: Graph, *, fp32_mode: str = "ffma") -> tuple[ErrorEstimate, ...]:
+def estimate(graph: Graph, *, fp32_mode: str) -> tuple[ErrorEstimate, ...]:
     """Return the error expected of each graph output, in order. Inputs and constants are exact.
 
     Args:

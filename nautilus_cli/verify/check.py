@@ -76,7 +76,7 @@ class Settings:
     atol: PerOutput = field(default_factory=dict)
     constants: Mapping[str, np.ndarray] = field(default_factory=dict)
     folder: Path | None = None
-    fp32_mode: str = "ffma"
+    fp32_mode: str
 
 
 class Checker:
@@ -191,7 +191,7 @@ class Checker:
         return any(key in values for values in (self._settings.rtol, self._settings.atol) for key in (name, None))
 
 
-def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | None = None, progress: Progress = _silent) -> Report:
+def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings, progress: Progress = _silent) -> Report:
     """Compare a library with onnxruntime, or with outputs in a file.
 
     Args:
@@ -207,7 +207,6 @@ def verify(model: Path | bytes, graph: Graph, run: Run, settings: Settings | Non
         NoReference: onnxruntime cannot run the model.
         VerificationError: the library's outputs are not the model's at all: another name, element type or shape.
     """
-    settings = Settings() if settings is None else settings
     checker = Checker(graph, run, settings, progress)
     inputs = given_or_drawn(graph, settings)
     reference = oracle(model, settings.folder) if settings.golden is None else golden(settings.golden, graph)

@@ -59,7 +59,7 @@ def _networks(random: Random, folder: Path) -> None:
     """Everything before the compilers."""
     proto = mutated(NETWORKS[random.choice(list(NETWORKS))], random)
     fused = pipeline.run(load_model(proto, ExternalData(None), "").graph)
-    for kernel in plan(fused, target("sm_90a"), lambda family, problem, on: family.choose(problem, on)).kernels:
+    for kernel in plan(fused, target("sm_90a"), lambda family, problem, on: family.choose(problem, on), fp32_mode="ffma").kernels:
         render(kernel.request)
 
 

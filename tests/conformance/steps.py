@@ -56,7 +56,7 @@ def plan_case(case: Case, target: Target, store: Cache, folder: Path) -> Planned
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # constants overflow where the case means them to
         model = load(path, shapes=open_shapes(case.model, case.data_sets[0].inputs))
-        planned = plan(pipeline.run(model.graph), target, recorded_choice(store, target))
+        planned = plan(pipeline.run(model.graph), target, recorded_choice(store, target), fp32_mode="ffma")
     return Planned(model=model, plan=planned, kernels=tuple(render(kernel.request) for kernel in planned.kernels))
 
 
@@ -94,6 +94,7 @@ def write_library(planned: Planned, target: Target, images: Sequence[Image], sto
         model_digest=bytes.fromhex(planned.model.sha256),
         tools={},
         producer=__version__,
+        fp32_mode="ffma",
     )
 
 

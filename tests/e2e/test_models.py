@@ -94,7 +94,7 @@ def planned(path: Path, folder: Path) -> Plan:
     fused = choose_fusion(pipeline.simplify(hollow(weightless.read(path), folder).graph), fp32_mode="ffma")
     left = {node.op for group in fused.groups for node in group.members()}
     assert not left & FOLDED
-    return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
+    return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine), fp32_mode="ffma")
 
 
 @pytest.mark.parametrize(("name", "path"), ZOO)

@@ -66,7 +66,7 @@ def test_mutated_network(name: str) -> None:
         proto = mutated(NETWORKS[name], Random(f"{name} {number}"))
         try:
             fused = pipeline.run(load_model(proto, ExternalData(None), "").graph)
-            planned = plan(fused, target("sm_90a"), lambda family, problem, on: family.choose(problem, on))
+            planned = plan(fused, target("sm_90a"), lambda family, problem, on: family.choose(problem, on), fp32_mode="ffma")
             for kernel in planned.kernels:
                 render(kernel.request)
         except NautilusError as error:

@@ -178,7 +178,7 @@ def test_what_is_tuned_at_a_point_is_compiled(nautilus: Caller, model: Path, tmp
     assert sizes & {13, 16} and sizes <= {13, 16, 37, 40}, "the point, the prime below it, or those of the range"
     choice = recorded_choice(Cache.default(), target("emulated"))
     fused = pipeline.run(load(model, dims={"batch": DimRange(1, 40)}).graph)
-    plan_each(fused, ((target("emulated"), choice),), points={"batch": (16,)})
+    plan_each(fused, ((target("emulated"), choice),), points={"batch": (16,)}, fp32_mode="ffma")
     assert choice.hits, "compile with the same point finds what was recorded"
     said = nautilus("tune", model, *EMULATED, "--dim", "batch=1..40", "--trials", "1").done().err
     assert "tuned for the largest sizes; --dim NAME=1..512@128,256 says which sizes matter." in said

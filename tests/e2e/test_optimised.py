@@ -59,7 +59,7 @@ def test_the_truths_agree_with_onnxruntime(name: str, tmp_path: Path) -> None:
     }
     names = [output for output, _ in graph.outputs]
     expected = dict(zip(names, run.run(names, feeds), strict=True))
-    for (output, found), error in zip(evaluate(graph, feeds).items(), estimate(graph), strict=True):
+    for (output, found), error in zip(evaluate(graph, feeds).items(), estimate(graph, fp32_mode="ffma"), strict=True):
         result = compare(found, expected[output], from_deviation(error.deviation, expected[output], absolute=error.absolute))
         assert result.is_match, f"{output}: {result}"
 
@@ -72,6 +72,11 @@ def test_the_kernels_are_those_of_the_network_as_exported(name: str, tmp_path: P
     session(exported, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED, optimised)
     families = []
     for path in (exported, optimised):
-        planned = plan(pipeline.run(load(path).graph), target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
+        planned = plan(
+            pipeline.run(load(path).graph),
+            target("sm_90a"),
+            lambda family, problem, machine: family.choose(problem, machine),
+            fp32_mode="ffma",
+        )
         families.append(Counter(planned.kernels[launch.kernel].request.family for launch in planned.launches))
     assert families[0] == families[1]

@@ -140,5 +140,6 @@ def write(output: Path, host: bytes, *variants: Variant, weights: WeightsPlace =
         tools={"gcc": "12"},
         producer="1.2.3",
         weights=weights,
+        fp32_mode="ffma",
     )
     return output

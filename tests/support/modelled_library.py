@@ -43,5 +43,7 @@ def write(folder: Path, host: bytes, image: bytes) -> tuple[Path, Path]:
     variant = fake_library.variant(image, outputs=whole.outputs[:2], kernels=whole.kernels[:2], launches=whole.launches[:3])
     variant = type(variant)(target=variant.target, plan=variant.plan, symbols=variant.symbols[:2], images=variant.images)
     digest = bytes.fromhex(load(path).sha256)
-    bundle.write(library, host_library=host, variants=(variant,), model_digest=digest, tools={"gcc": "12"}, producer="1.2.3")
+    bundle.write(
+        library, host_library=host, variants=(variant,), model_digest=digest, tools={"gcc": "12"}, producer="1.2.3", fp32_mode="ffma"
+    )
     return path, library

@@ -57,7 +57,7 @@ class Lowering:
     """
 
     group: Group
-    fp32_mode: str = "ffma"
+    fp32_mode: str
 
     def transparent(self) -> dict[Value, Node]:
         """Return the transparent movement of the group, by result."""

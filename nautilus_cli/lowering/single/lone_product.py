@@ -45,7 +45,7 @@ class LoneProduct:
     n: int
     k: int
     dtype: DType
-    fp32_mode: str = "ffma"
+    fp32_mode: str
     symbolic: str = ""
 
     @property

@@ -124,7 +124,7 @@ def built() -> Iterator[Part]:
             for role, requests in (("statistics" if part else "product", producers), ("folded" if part else "consumer", consumers)):
                 for number, request in enumerate(requests(shape, part)):
                     yield compiled(shape, role, request, number=number)
-        (kernel,) = plan(pipeline.run(norm(shape)), sm_90a, lambda kind, problem, on: kind.choose(problem, on)).kernels
+        (kernel,) = plan(pipeline.run(norm(shape)), sm_90a, lambda kind, problem, on: kind.choose(problem, on), fp32_mode="ffma").kernels
         yield compiled(shape, "norm", kernel.request, number=0, geometry=kernel.geometry)
 
 

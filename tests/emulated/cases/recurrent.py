@@ -82,7 +82,7 @@ def case(
     results = tuple(Value(TensorType(storage, truth.shape)) for truth in truths)
     node = Node(OPERATOR.name, tuple(values), results, attrs)
     with patch.object(lowering, "SPILL_BYTES", 0 if is_spilled else lowering.SPILL_BYTES):
-        lowered = lowering.lower(Lowering(Group("recurrent", node, (node,), tuple(results[i] for i in wanted))))
+        lowered = lowering.lower(Lowering(Group("recurrent", node, (node,), tuple(results[i] for i in wanted)), fp32_mode="ffma"))
     assert lowered.problem.is_spilled == is_spilled
 
     buffers: list[np.ndarray] = []

@@ -100,7 +100,7 @@ class OpenGraph:
         """Return each output and how closely it must be met."""
         graph = self.sized(sizes)
         expected = evaluate(graph, feeds)
-        errors = estimate(graph)
+        errors = estimate(graph, fp32_mode="ffma")
         return {
             name: (expected[name], EXACT if self.is_exact else from_deviation(error.deviation, expected[name]))
             for (name, _), error in zip(graph.outputs, errors, strict=True)

@@ -92,7 +92,7 @@ def compiled(drawn: RandomGraph, fused: Callable[[Graph], FusedGraph] = pipeline
     limit = -1 if drawn.seed % 5 == 0 else lowered.INDEX_32_LIMIT
     estimates = any_family(drawn.seed) if drawn.seed % 3 == 2 else choice._estimates
     with mock.patch.object(lowered, "INDEX_32_LIMIT", limit), mock.patch.object(choice, "_estimates", estimates):
-        planned = plan(fused(drawn.graph), target("emulated"), choose)
+        planned = plan(fused(drawn.graph), target("emulated"), choose, fp32_mode="ffma")
     return Compiled(drawn=drawn, plan=planned, kernels=tuple(render(kernel.request) for kernel in planned.kernels))
 
 
@@ -133,7 +133,7 @@ class Batch:
         symbols = tuple(kernel.symbol for kernel in one.kernels)
         variant = Variant(target=self._target, plan=one.plan, symbols=symbols, images=self._images)
         host = host_compiler.shared_library(self._store)
-        bundle.write(path, host_library=host, variants=(variant,), model_digest=bytes(32), tools={}, producer="test")
+        bundle.write(path, host_library=host, variants=(variant,), model_digest=bytes(32), tools={}, producer="test", fp32_mode="ffma")
         return path
 
     def failures(self, one: Compiled) -> list[str]:

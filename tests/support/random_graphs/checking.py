@@ -21,12 +21,12 @@ from tests.support.random_graphs.drawing import RandomGraph
 
 def interpreted(graph: Graph, feeds: Mapping[str, np.ndarray], on: str = "emulated") -> dict[str, np.ndarray]:
     """Return what the plan of a graph computes, in numpy."""
-    return interpreter.run(plan(pipeline.run(graph), target(on), analytic), feeds)
+    return interpreter.run(plan(pipeline.run(graph), target(on), analytic, fp32_mode="ffma"), feeds)
 
 
 def assert_plan_matches(drawn: RandomGraph, on: str = "emulated") -> None:
     """Assert that the plan of a random graph computes what the graph does, where the interpreter knows all of its kernels."""
-    planned = plan(pipeline.run(drawn.graph), target(on), analytic)
+    planned = plan(pipeline.run(drawn.graph), target(on), analytic, fp32_mode="ffma")
     if interpreter.knows(planned):
         wrong = mismatches(interpreter.run(planned, drawn.feeds), drawn)
         assert not wrong, "\n".join(wrong)
@@ -42,7 +42,7 @@ def assert_plan_computes(graph: Graph, *, seed: int = 3) -> None:
         feeds[name] = np.asarray(array).astype(dtype.numpy)
     expected = evaluate(graph, feeds)
     found = interpreted(graph, feeds)
-    for (name, _), error in zip(graph.outputs, estimate(graph), strict=True):
+    for (name, _), error in zip(graph.outputs, estimate(graph, fp32_mode="ffma"), strict=True):
         tolerance: Tolerance = from_deviation(error.deviation, expected[name])
         result = compare(found[name], expected[name], tolerance)
         assert result.is_match, f"{name}: {result}"

@@ -137,7 +137,7 @@ class Drawing:
     def _tolerance(self, graph: Graph, output: int, expected: np.ndarray) -> Tolerance:
         if self.is_exact:
             return EXACT
-        return from_deviation(estimate(graph)[output].deviation, expected)
+        return from_deviation(estimate(graph, fp32_mode="ffma")[output].deviation, expected)
 
     # Randomness
 
@@ -372,7 +372,7 @@ class Drawing:
                 raise RejectedError("a discrete result is not stable")
             return
         graph = Graph(tuple(self.inputs), (("y", value),), tuple(self.builder.nodes))
-        tolerance = from_deviation(estimate(graph)[0].deviation, array)
+        tolerance = from_deviation(estimate(graph, fp32_mode="ffma")[0].deviation, array)
         half = Tolerance(rtol=tolerance.rtol / 2, atol=tolerance.atol / 2)
         with np.errstate(all="ignore"):
             if not compare(shaken, array, half).is_match:

@@ -15,7 +15,7 @@ def build(**changes):
 
 def describe(variants):
     tools, bindings = {"nvrtc": "13.5", "gcc": "12"}, {"sr": "16000"}
-    return manifest.build(variants, model_digest=b"\1" * 32, weights_digest=b"\2" * 32, tools=tools, bindings=bindings)
+    return manifest.build(variants, model_digest=b"\1" * 32, weights_digest=b"\2" * 32, tools=tools, bindings=bindings, fp32_mode="ffma")
 
 
 def test_says_what_the_library_holds():

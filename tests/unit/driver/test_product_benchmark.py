@@ -33,13 +33,13 @@ def test_a_product_is_right_and_its_emulated_time_no_speed(dtype: str, tmp_path:
 def test_the_kernel_is_what_a_compilation_takes() -> None:
     sm_90a = target("sm_90a")
     choose = lambda kind, problem, judged: kind.choose(problem, judged)  # noqa: E731
-    request = LoneProduct(m=4096, n=4096, k=4096, dtype=F16).request(sm_90a, choose)
+    request = LoneProduct(m=4096, n=4096, k=4096, dtype=F16, fp32_mode="ffma").request(sm_90a, choose)
     assert request.family == "gemm_wgmma" and request.problem.b_is_constant and request.problem.result_bytes == 2
-    assert LoneProduct(m=5, n=7, k=9, dtype=F16).request(sm_90a, choose).family != "gemm_wgmma"  # rows of 18 bytes
+    assert LoneProduct(m=5, n=7, k=9, dtype=F16, fp32_mode="ffma").request(sm_90a, choose).family != "gemm_wgmma"  # rows of 18 bytes
 
 
 def test_launches_walk_over_aligned_copies() -> None:
-    product = LoneProduct(m=3, n=5, k=8, dtype=F16)
+    product = LoneProduct(m=3, n=5, k=8, dtype=F16, fp32_mode="ffma")
     emulated = target("emulated")
     request = product.request(emulated, lambda kind, problem, judged: kind.choose(problem, judged))
     plan = rotated(product, request, "emulated", copies=2, launches=3)
@@ -58,7 +58,7 @@ def test_a_library_of_open_rows_launches_a_kernel_for_them() -> None:
     sm_90a = target("sm_90a")
     choose = lambda kind, problem, judged: kind.choose(problem, judged)  # noqa: E731
     for m, kind in ((1, "gemm_skinny"), (1000, "gemm_wgmma")):
-        product = LoneProduct(m=m, n=4096, k=4096, dtype=F16, symbolic="m")
+        product = LoneProduct(m=m, n=4096, k=4096, dtype=F16, symbolic="m", fp32_mode="ffma")
         request = product.request(sm_90a, choose)
         assert request.family == kind and request.scalars == 1
         plan = rotated(product, request, "sm_90a", copies=1, launches=1)

@@ -24,7 +24,7 @@ def analytic(family: Family, problem: Any, where: Target) -> Any:
 
 
 def planned(graph: Graph, name: str = "sm_90a") -> Plan:
-    return plan(pipeline.run(graph), target(name), analytic)
+    return plan(pipeline.run(graph), target(name), analytic, fp32_mode="ffma")
 
 
 def expression(found: Plan, launch: int, functor: str) -> Expression:
@@ -132,13 +132,13 @@ def test_targets_share_weights_and_memory() -> None:
     z = s.node("MatMul", (s.x(40, 15, name="x2"), s.c(15, 7)))  # rows that are padded
     fused = pipeline.run(s.graph([("y", y), ("z", s.node("Add", (z, s.c(7))))]))
     names = ("sm_80", "sm_90a", "sm_120", "emulated")
-    plans = plan_each(fused, [(target(name), analytic) for name in names])
+    plans = plan_each(fused, [(target(name), analytic) for name in names], fp32_mode="ffma")
     assert {recipe for k in plans[0].kernels for recipe in k.recipes} > {"dense"}
     assert len({k.request.schedule for found in plans for k in found.kernels}) > len(plans[0].kernels)
     for name, found in zip(names, plans, strict=True):
         assert found.weights is plans[0].weights
         assert (found.buffers, found.arena_bytes) == (plans[0].buffers, plans[0].arena_bytes)
         assert [launch.words for launch in found.launches] == [launch.words for launch in plans[0].launches]
-        alone = plan(fused, target(name), analytic)
+        alone = plan(fused, target(name), analytic, fp32_mode="ffma")
         assert (found.target, found.kernels, found.launches) == (alone.target, alone.kernels, alone.launches)
         assert [(w.recipe, w.offset, w.tensors) for w in found.weights] == [(w.recipe, w.offset, w.tensors) for w in alone.weights]

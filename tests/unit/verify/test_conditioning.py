@@ -21,6 +21,8 @@ from nautilus_cli.verify.conditioning import amplification
 from nautilus_cli.verify.simulation import Roundings, simulate
 from tests.e2e import networks
 
+FFMA = Settings(fp32_mode="ffma")
+
 Arrays = Mapping[str, np.ndarray]
 
 FAR = 4096.0
@@ -100,7 +102,7 @@ def test_a_sum_errs_relative_to_its_terms():
 
 def test_what_cancels_is_compared_as_closely_as_it_can_be(path: Path):
     graph = load(path).graph
-    result = verify(path, graph, Exactly())
+    result = verify(path, graph, Exactly(), FFMA)
     assert result.is_match
     assert any("'y' is ill-conditioned on these inputs" in note for note in result.notes)
     tolerance = result.comparisons["y"].tolerance
@@ -109,13 +111,13 @@ def test_what_cancels_is_compared_as_closely_as_it_can_be(path: Path):
 
 
 def test_a_mistake_stays_one(path: Path):
-    result = verify(path, load(path).graph, Exactly(error=0.05))
+    result = verify(path, load(path).graph, Exactly(error=0.05), FFMA)
     assert result.comparisons["y"].failures == 1
     assert result.comparisons["y"].worst == (1, 2)
 
 
 def test_what_the_user_says_is_not_widened(path: Path):
-    result = verify(path, load(path).graph, Exactly(), Settings(atol={None: 1e-6}))
+    result = verify(path, load(path).graph, Exactly(), Settings(atol={None: 1e-6}, fp32_mode="ffma"))
     assert not result.is_match
     assert result.comparisons["y"].tolerance.atol == 1e-6
     assert result.notes == ()
@@ -124,7 +126,7 @@ def test_what_the_user_says_is_not_widened(path: Path):
 def test_a_well_conditioned_network_is_compared_as_derived(tmp_path: Path):
     onnx.save(build("bert"), tmp_path / "bert.onnx")
     graph = load(tmp_path / "bert.onnx").graph
-    result = verify(tmp_path / "bert.onnx", graph, _Reference(tmp_path / "bert.onnx", 1e-3))
+    result = verify(tmp_path / "bert.onnx", graph, _Reference(tmp_path / "bert.onnx", 1e-3), FFMA)
     assert not result.is_match
     assert not any("ill-conditioned" in note for note in result.notes)
 
@@ -156,7 +158,7 @@ def test_a_function_around_one_half_has_its_error_where_it_is_small(tmp_path: Pa
     path = networks.saved(networks.model(nodes, ports[:1], ports[1:]), tmp_path / "model.onnx")
     assert [p.name for p in ports] == names
     graph = load(path).graph
-    assert 0 < estimate(graph)[0].absolute < 1e-6
+    assert 0 < estimate(graph, fp32_mode="ffma")[0].absolute < 1e-6
     x = -17 + np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
     np.savez(tmp_path / "x.npz", x=x)
 
@@ -166,12 +168,12 @@ def test_a_function_around_one_half_has_its_error_where_it_is_small(tmp_path: Pa
     def wrong(inputs: Arrays) -> dict[str, np.ndarray]:
         return {"y": right(inputs)["y"] + np.float32(1e-4)}
 
-    settings = Settings(inputs=tmp_path / "x.npz")
+    settings = Settings(inputs=tmp_path / "x.npz", fp32_mode="ffma")
     result = verify(path, graph, right, settings)
     assert result.is_match
     assert any("smaller than its tolerance: a match says little" in note for note in result.notes)
     assert not verify(
-        path, graph, lambda inputs: {"y": right(inputs)["y"] + np.float32(1e-4)}, Settings(inputs=tmp_path / "x.npz")
+        path, graph, lambda inputs: {"y": right(inputs)["y"] + np.float32(1e-4)}, Settings(inputs=tmp_path / "x.npz", fp32_mode="ffma")
     ).is_match
 
 
@@ -180,6 +182,6 @@ def test_an_operator_that_float64_cannot_evaluate_leaves_the_first_verdict(path:
         raise TypeError("no float64 here")
 
     monkeypatch.setattr("nautilus_cli.verify.check.amplification", fails)
-    result = verify(path, load(path).graph, Exactly())
+    result = verify(path, load(path).graph, Exactly(), FFMA)
     assert not result.is_match
     assert any("no float64 here" in note for note in result.notes)

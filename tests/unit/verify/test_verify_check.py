@@ -19,6 +19,8 @@ from nautilus_cli.verify import archive, report
 from nautilus_cli.verify.check import Settings, verify
 from nautilus_cli.verify.oracle import Oracle
 
+FFMA = Settings(fp32_mode="ffma")
+
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -43,7 +45,7 @@ class Library:
 
 
 def test_the_same_computation_matches(bert: tuple[Path, Graph]):
-    result = verify(*bert, Library(bert[0]))
+    result = verify(*bert, Library(bert[0]), FFMA)
     assert result.is_match
     (comparison,) = result.comparisons.values()
     assert comparison.elements == 16 * 48
@@ -51,7 +53,7 @@ def test_the_same_computation_matches(bert: tuple[Path, Graph]):
 
 
 def test_one_wrong_element_is_found(bert: tuple[Path, Graph]):
-    result = verify(*bert, Library(bert[0], error=1e-3))
+    result = verify(*bert, Library(bert[0], error=1e-3), FFMA)
     (comparison,) = result.comparisons.values()
     assert not result.is_match
     assert comparison.failures == 1
@@ -61,16 +63,16 @@ def test_one_wrong_element_is_found(bert: tuple[Path, Graph]):
 def test_given_tolerances_replace_the_derived_ones(bert: tuple[Path, Graph]):
     (name,) = (n for n, _ in bert[1].outputs)
     library = Library(bert[0], error=1e-3)
-    assert verify(*bert, library, Settings(atol={None: 1e-2})).is_match
-    assert verify(*bert, library, Settings(atol={name: 1e-2, None: 0.0})).is_match
-    assert not verify(*bert, library, Settings(atol={name: 0.0, None: 1e-2})).is_match
-    (comparison,) = verify(*bert, library, Settings(rtol={None: 0.5})).comparisons.values()
+    assert verify(*bert, library, Settings(atol={None: 1e-2}, fp32_mode="ffma")).is_match
+    assert verify(*bert, library, Settings(atol={name: 1e-2, None: 0.0}, fp32_mode="ffma")).is_match
+    assert not verify(*bert, library, Settings(atol={name: 0.0, None: 1e-2}, fp32_mode="ffma")).is_match
+    (comparison,) = verify(*bert, library, Settings(rtol={None: 0.5}, fp32_mode="ffma")).comparisons.values()
     assert comparison.tolerance.rtol == 0.5
     assert comparison.tolerance.atol > 0
 
 
 def test_the_report_is_reproducible_json(bert: tuple[Path, Graph], tmp_path: Path):
-    first, again = (verify(*bert, Library(bert[0])) for _ in range(2))
+    first, again = (verify(*bert, Library(bert[0]), FFMA) for _ in range(2))
     assert first.to_json() == again.to_json()
     report.write(first.to_data(), tmp_path / "libm.verify.json")
     data = json.loads((tmp_path / "libm.verify.json").read_text())
@@ -79,7 +81,7 @@ def test_the_report_is_reproducible_json(bert: tuple[Path, Graph], tmp_path: Pat
     assert [i["values"] for i in data["inputs"]] == ["indices 0..96", "mask"]
     assert data["outputs"][0]["shape"] == [1, 16, 48]
     assert str(bert[0].parent) not in first.to_json()
-    other = verify(*bert, Library(bert[0]), Settings(seed=1))
+    other = verify(*bert, Library(bert[0]), Settings(seed=1, fp32_mode="ffma"))
     assert other.to_json() != first.to_json()
 
 
@@ -89,14 +91,14 @@ def test_the_report_lies_beside_the_library():
 
 def test_a_report_that_cannot_be_written(bert: tuple[Path, Graph], tmp_path: Path):
     with pytest.raises(FileError, match="cannot be written"):
-        report.write(verify(*bert, Library(bert[0])).to_data(), tmp_path / "none" / "x.json")
+        report.write(verify(*bert, Library(bert[0]), FFMA).to_data(), tmp_path / "none" / "x.json")
 
 
 def test_given_inputs_are_used(bert: tuple[Path, Graph], tmp_path: Path):
     inputs = {"ids": np.full((1, 16), 5), "mask": np.ones((1, 16), np.int64)}
     archive.write(tmp_path / "x.npz", inputs)
     library = Library(bert[0])
-    result = verify(*bert, library, Settings(inputs=tmp_path / "x.npz"))
+    result = verify(*bert, library, Settings(inputs=tmp_path / "x.npz", fp32_mode="ffma"))
     np.testing.assert_array_equal(library.inputs["ids"], inputs["ids"])
     assert result.seed is None
     assert result.inputs[0].values == "given"
@@ -104,7 +106,7 @@ def test_given_inputs_are_used(bert: tuple[Path, Graph], tmp_path: Path):
 
 def test_ranges_are_used(bert: tuple[Path, Graph]):
     library = Library(bert[0])
-    verify(*bert, library, Settings(ranges={"ids": (3, 3)}))
+    verify(*bert, library, Settings(ranges={"ids": (3, 3)}, fp32_mode="ffma"))
     assert (library.inputs["ids"] == 3).all()
 
 
@@ -113,7 +115,7 @@ def test_bound_inputs_go_to_the_reference_only(bert: tuple[Path, Graph]):
     mask = np.ones((1, 16), np.int64)
     loaded = load(path, bindings={"mask": "1"})
     library = Library(path)
-    result = verify(path, loaded.graph, lambda x: library({**x, "mask": mask}), Settings(constants=loaded.constants))
+    result = verify(path, loaded.graph, lambda x: library({**x, "mask": mask}), Settings(constants=loaded.constants, fp32_mode="ffma"))
     assert result.is_match
     assert [i.name for i in result.inputs] == ["ids"]
 
@@ -125,18 +127,18 @@ def test_outputs_of_another_model(bert: tuple[Path, Graph], change: str):
         return {"name": {"other": array}, "dtype": {name: array.astype(np.float16)}, "shape": {name: array[0]}}[change]
 
     with pytest.raises(VerificationError, match="compiled from another model") as caught:
-        verify(*bert, run)
+        verify(*bert, run, FFMA)
     assert caught.value.exit_code == 6
 
 
 def test_unknown_outputs_in_tolerances(bert: tuple[Path, Graph]):
     with pytest.raises(UsageError, match="--rtol: there is no output 'nothing'"):
-        verify(*bert, Library(bert[0]), Settings(rtol={"nothing": 1.0}))
+        verify(*bert, Library(bert[0]), Settings(rtol={"nothing": 1.0}, fp32_mode="ffma"))
 
 
 def test_a_model_that_the_reference_refuses(bert: tuple[Path, Graph]):
     with pytest.raises(ModelError, match="--golden"):
-        verify(b"nonsense", bert[1], Library(bert[0]))
+        verify(b"nonsense", bert[1], Library(bert[0]), FFMA)
 
 
 def nan_model(path: Path) -> Graph:
@@ -158,7 +160,7 @@ def nan_model(path: Path) -> Graph:
 def test_a_match_of_nothing_but_nan_is_noted(tmp_path: Path):
     path = tmp_path / "nan.onnx"
     graph = nan_model(path)
-    result = verify(path, graph, Oracle(path).run)
+    result = verify(path, graph, Oracle(path).run, FFMA)
     assert result.is_match
     assert result.comparisons["y"].expected_nan == 128
     assert result.comparisons["z"].expected_nan == 0
@@ -174,6 +176,6 @@ def test_nan_on_one_side_only_is_a_mismatch(tmp_path: Path):
     def run(inputs: Arrays) -> dict[str, np.ndarray]:
         return {name: np.nan_to_num(array) for name, array in Oracle(path).run(inputs).items()}
 
-    result = verify(path, graph, run)
+    result = verify(path, graph, run, FFMA)
     assert not result.is_match
     assert result.comparisons["y"].nonfinite_mismatches == 128

@@ -71,7 +71,7 @@ def planned(target: str, points: tuple[int, ...] = ()) -> Plan:
         onnx.save(attention(), path)
         dims = {"batch": DimRange(1, 32), "rows": DimRange(1, 512)}
         fused = pipeline.run(load(path, dims=dims).graph)
-    (found,) = plan_each(fused, [(target_named(target), analytic)], points={"rows": points} if points else {})
+    (found,) = plan_each(fused, [(target_named(target), analytic)], points={"rows": points} if points else {}, fp32_mode="ffma")
     return found
 
 
@@ -96,7 +96,7 @@ def planned_windows(target: str) -> Plan:
         onnx.save(windows(), path)
         dims = {"batch": DimRange(1, 32), "height": DimRange(8, 64), "width": DimRange(8, 64)}
         fused = pipeline.run(load(path, dims=dims).graph)
-    (found,) = plan_each(fused, [(target_named(target), analytic)])
+    (found,) = plan_each(fused, [(target_named(target), analytic)], fp32_mode="ffma")
     return found
 
 
@@ -157,7 +157,7 @@ def test_patches_of_images_whose_width_is_a_multiple_are_read_by_vectors() -> No
         onnx.save(model([patches], *ports, {"w": weight}), path)
         dims = {"batch": DimRange(1, 8), "height": DimRange(64, 384), "width": DimRange(64, 384)}
         fused = pipeline.run(load(path, dims=dims).graph)
-    (plan,) = plan_each(fused, [(target_named("sm_90a"), analytic)])
+    (plan,) = plan_each(fused, [(target_named("sm_90a"), analytic)], fp32_mode="ffma")
     (launch,) = plan.launches
     for width, wanted in ((224, 8), (225, 1)):
         request = launched(plan, launch, {"batch": 1, "height": 100, "width": width})

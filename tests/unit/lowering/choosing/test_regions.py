@@ -63,7 +63,7 @@ def test_the_first_leaf_whose_limits_hold_has_the_kernel_of_its_samples(seed: in
 
 @cache
 def servings(symbolic: str, dtype: DType, **sizes: int) -> tuple[Serving, ...]:
-    product = LoneProduct(m=sizes.get("m", 1), n=sizes.get("n", 1), k=sizes.get("k", 1), dtype=dtype, symbolic=symbolic)
+    product = LoneProduct(m=sizes.get("m", 1), n=sizes.get("n", 1), k=sizes.get("k", 1), dtype=dtype, symbolic=symbolic, fp32_mode="ffma")
     return Intervals(target("sm_90a"), analytic).servings(product.lowered())
 
 
@@ -90,7 +90,7 @@ def test_several_open_sizes_have_a_legal_kernel_near_the_best_everywhere(symboli
         kernel = serving.chosen
         problem = bind(serving.plain(kernel.problem), sizes)
         assert not kernel.family.violations(problem, kernel.schedule, target("sm_90a"))
-        lone = LoneProduct(**{"m": 1, "n": 1, "k": 1, **known, **sizes}, dtype=dtype).request(target("sm_90a"), analytic)
+        lone = LoneProduct(**{"m": 1, "n": 1, "k": 1, **known, **sizes}, dtype=dtype, fp32_mode="ffma").request(target("sm_90a"), analytic)
         ratios.append(estimated(kernel.family.name, problem, kernel.schedule) / estimated(lone.family, lone.problem, lone.schedule))
     assert max(ratios) < CLOSE
     assert np.mean(ratios) < 1.1
@@ -102,7 +102,7 @@ def test_one_row_has_a_kernel_as_good_as_its_own(k: int) -> None:
     assert serving is not None
     kernel = serving.chosen
     here = estimated(kernel.family.name, bind(serving.plain(kernel.problem), {"m": 1, "k": k}), kernel.schedule)
-    lone = LoneProduct(m=1, n=1024, k=k, dtype=F16).request(target("sm_90a"), analytic)
+    lone = LoneProduct(m=1, n=1024, k=k, dtype=F16, fp32_mode="ffma").request(target("sm_90a"), analytic)
     assert here < 1.05 * estimated(lone.family, lone.problem, lone.schedule)
 
 

@@ -72,7 +72,7 @@ def test_where_it_is_slower_the_norm_stays(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a", "emulated"])
 def test_tensor_cores_take_and_leave_moments(name: str) -> None:
-    found = plan(layers(2), target(name), analytic)
+    found = plan(layers(2), target(name), analytic, fp32_mode="ffma")
     requests = [found.kernels[launch.kernel].request for launch in found.launches]
     taking = [r for r in requests if "Moments" in dict(r.functors)]
     leaving = [r for r in requests if "Statistics" in dict(r.functors)]
@@ -89,7 +89,7 @@ def test_moments_are_of_rows_as_they_are_stored() -> None:
     s = Sketch(F16)
     h = s.node("MatMul", (s.input("x", TensorType(F16, (128, 512))), s.c(512, 256)))
     y = s.node("MatMul", (s.node("LayerNormalization", (h, s.c(256))), s.c(256, 512)))
-    found = plan(choose_fusion(pipeline.simplify(s.graph([("y", y)])), fp32_mode="ffma"), target("sm_90a"), analytic)
+    found = plan(choose_fusion(pipeline.simplify(s.graph([("y", y)])), fp32_mode="ffma"), target("sm_90a"), analytic, fp32_mode="ffma")
     (epilogue,) = (dict(k.request.functors)["Epilogue"] for k in found.kernels if "Statistics" in dict(k.request.functors))
     (handed,) = epilogue.results
     assert isinstance(epilogue.steps[handed], Apply) and epilogue.steps[handed].function == "cast_f32_f16"

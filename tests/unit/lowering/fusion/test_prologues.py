@@ -35,7 +35,7 @@ def gated(rows: int, columns: int, depth: int) -> FusedGraph:
 
 def families_of(fused: FusedGraph) -> list[str]:
     """Return the families of the kernels on an H100."""
-    found = plan(fused, target("sm_90a"), analytic)
+    found = plan(fused, target("sm_90a"), analytic, fp32_mode="ffma")
     return [found.kernels[launch.kernel].request.family for launch in found.launches]
 
 
@@ -107,7 +107,7 @@ def test_a_kernel_that_finds_rows_by_indices_has_the_status_word_last() -> None:
     s = Sketch(F16)
     rows = s.node("Gather", (s.x(50, 64), s.input("ids", TensorType(I64, (24,)))), axis=0)
     fused = choose_prologues(pipeline.run(s.graph([("y", s.node("MatMul", (rows, s.c(64, 32))))])), fp32_mode="ffma")
-    found = plan(fused, target("sm_90a"), analytic)
+    found = plan(fused, target("sm_90a"), analytic, fp32_mode="ffma")
     (launch,) = found.launches
     kinds = [word.kind for word in launch.words]
     assert kinds[-1] == "status" and kinds.count("status") == 1

@@ -32,12 +32,12 @@ def ranking(family: Family, problem: object, where: Target) -> object:
 )
 def test_few_rows_have_their_family(m: int, n: int, k: int, dtype: DType, family: str) -> None:
     """Measured on an H200: docs/performance.md."""
-    product = LoneProduct(m=m, n=n, k=k, dtype=dtype)
+    product = LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode="ffma")
     assert chosen(product.lowered(), target("sm_90a"), ranking).family.name == family
 
 
 @pytest.mark.parametrize("dtype", [F32, F16])
 def test_large_products_of_floats_are_copied_past_registers(dtype: DType) -> None:
     """The emulator and older types keep to registers: only f32 is added up as it lies in memory."""
-    lowered = LoneProduct(m=4096, n=4096, k=4096, dtype=dtype).lowered()
+    lowered = LoneProduct(m=4096, n=4096, k=4096, dtype=dtype, fp32_mode="ffma").lowered()
     assert lowered.problem.is_straight == (dtype == F32)

@@ -22,7 +22,7 @@ def network(name: str, dtype: str, tmp_path) -> FusedGraph:
 
 
 def planned(fused: FusedGraph):
-    return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine))
+    return plan(fused, target("sm_90a"), lambda family, problem, machine: family.choose(problem, machine), fp32_mode="ffma")
 
 
 @pytest.mark.parametrize("dtype", small.TYPES)

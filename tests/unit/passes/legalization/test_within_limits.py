@@ -21,7 +21,11 @@ from tests.unit.passes.sketches import Sketch
 
 
 def launches(graph: Graph) -> int:
-    return len(plan(fuse(pipeline.simplify(graph)), target("emulated"), lambda family, problem, on: family.choose(problem, on)).launches)
+    return len(
+        plan(
+            fuse(pipeline.simplify(graph)), target("emulated"), lambda family, problem, on: family.choose(problem, on), fp32_mode="ffma"
+        ).launches
+    )
 
 
 @pytest.mark.parametrize("count", [32, 33, 64, 1024, 1025])
