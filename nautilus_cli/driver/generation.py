@@ -18,12 +18,13 @@ from nautilus_cli.runtime.library import load as load_library
 from nautilus_cli.runtime.model import Tensor
 
 _IDS = ("input_ids", "ids", "tokens")
-_MADE: dict[str, Callable[[int, int], np.ndarray]] = {
-    "attention_mask": lambda past, new: np.ones((1, past + new)),
-    "position_ids": lambda past, new: np.arange(past, past + new)[None],
-    "cache_position": lambda past, new: np.arange(past, past + new),
+_MADE: dict[str, Callable[[int, int, int], np.ndarray]] = {
+    "attention_mask": lambda past, new, step: np.arange(past + step)[None] < past + new,
+    "position_ids": lambda past, new, step: _places(past, new, step)[None],
+    "cache_position": lambda past, new, step: _places(past, new, step),
 }
-"""What exporters of decoders ask for beside the ids and the caches, from rows in the caches and new tokens."""
+"""What exporters of decoders ask for beside the ids and the caches, from rows in the caches, new tokens, and those that the step has with
+what fills it up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,9 @@ def generate(options: GenerateOptions, progress: Progress = silent) -> GenerateR
 def greedy(library: Library, decoder: Decoder, prompt: Sequence[int]) -> Iterator[int]:
     """Yield the most probable token after a prompt, after that one, and so on.
 
-    The first step takes the whole prompt, or where the library takes one token a step, the first token.
+    A step takes all tokens that wait, of the prompt or the last one; where the library takes fewer in one, as many as it does, and where
+    it takes more, the step is filled up: later tokens do not change what a decoder says of earlier ones, and the rows of the caches that
+    they leave are forgotten.
     """
     plain = [tensor for tensor in library.inputs if tensor.shared is None]
     ids = _one_of(plain, _IDS, library)
@@ -117,13 +120,54 @@ def greedy(library: Library, decoder: Decoder, prompt: Sequence[int]) -> Iterato
     _require_ids(prompt, logits.shape[-1])
     waiting = list(prompt)
     while True:
-        new = waiting if ids.shape[1] == OPEN else waiting[: ids.shape[1]]
-        waiting = waiting[len(new) :]
-        inputs = {tensor.name: _MADE[tensor.name](decoder.length, len(new)).astype(tensor.dtype) for tensor in plain if tensor is not ids}
-        results = decoder.step({**inputs, ids.name: np.array([new], ids.dtype)})
+        held, size = decoder.length, _step_size(library, decoder, plain, ids, len(waiting))
+        new, waiting = waiting[:size], waiting[size:]
+        inputs = {tensor.name: _made(tensor, ids, held, len(new), size).astype(tensor.dtype) for tensor in plain}
+        inputs[ids.name][0] = new + new[-1:] * (size - len(new))
+        results = decoder.step(inputs)
+        decoder.reset(held + len(new))
         if not waiting:
-            waiting = [int(results[logits.name][0, -1].astype(np.float32).argmax())]
+            waiting = [_most_probable(results[logits.name], len(new), size, library)]
             yield waiting[0]
+
+
+def _most_probable(logits: np.ndarray, new: int, size: int, library: Library) -> int:
+    """Return the token behind the last of NEW tokens, of which a step of SIZE had some."""
+    rows = logits.shape[1]
+    if new < size and rows != size:
+        raise UsageError(
+            f"takes {size} tokens a step and gives logits of {rows}, so that a step of fewer cannot be filled up",
+            where=str(library.path),
+            hint="Compile it for steps of one token, too, for example --dim sequence=1..8.",
+        )
+    return int(logits[0, new - 1 if rows == size else -1].astype(np.float32).argmax())
+
+
+def _places(past: int, new: int, step: int) -> np.ndarray:
+    """Return the places of a step's tokens; what fills it up stands where the last one does, since there may be no place behind that."""
+    return np.minimum(np.arange(past, past + step), past + new - 1)
+
+
+def _made(tensor: Tensor, ids: Tensor, past: int, new: int, step: int) -> np.ndarray:
+    """Return an input of a step of STEP tokens, of which NEW are some; the ids are yet to be filled in."""
+    return np.zeros((1, step)) if tensor is ids else _MADE[tensor.name](past, new, step)
+
+
+def _step_size(library: Library, decoder: Decoder, plain: Sequence[Tensor], ids: Tensor, waiting: int) -> int:
+    """Return of how many tokens the next step is: of all that wait, else the most below that the library takes, else the fewest above.
+
+    Where it takes none, all that wait: the step then says why.
+    """
+    if ids.shape[1] != OPEN:
+        return ids.shape[1]
+    dims = library.dimensions
+    below = {min(waiting, dim.high) // dim.divisor * dim.divisor for dim in dims}
+    above = {max(-(-waiting // dim.divisor) * dim.divisor, dim.low) for dim in dims}
+    sizes = [waiting, *sorted(size for size in below if 0 < size < waiting)[::-1], *sorted(size for size in above if size > waiting)]
+    for size in sizes:
+        if decoder.takes({tensor.name: _made(tensor, ids, decoder.length, min(waiting, size), size).shape for tensor in plain}):
+            return size
+    return waiting
 
 
 def _one_of(tensors: Sequence[Tensor], names: Sequence[str], library: Library) -> Tensor:
