@@ -109,7 +109,7 @@ def examine(
         UsageError: as `load`.
     """
     file = read_model(Path(path))
-    model, external = file.model, ExternalData(file.path.parent)
+    model, external = file.model, ExternalData(file.path)
     versions = checked_versions(model)
     cut(model, outputs)
     size_bytes = file.size_bytes + external.size_bytes(model.graph.initializer)

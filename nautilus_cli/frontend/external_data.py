@@ -20,12 +20,15 @@ from nautilus_cli.ir.names import quoted
 class ExternalData:
     """The files beside a model.
 
+    They lie in the model's folder, links followed; where the model itself is a link, as in the cache of Hugging Face, a link beside it may
+    also lead into the folder of the file that the model's own leads to. So onnxruntime has it.
+
     Args:
-        folder: the model's folder; None where the model did not come from a file.
+        model: the model's file; None where the model did not come from a file.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
+    def __init__(self, model: Path | None) -> None:
+        self._model = model
         self._maps: dict[str, mmap.mmap | bytes] = {}
 
     def bytes_of(self, tensor: TensorProto, size: int, where: str) -> np.ndarray:
@@ -74,8 +77,8 @@ class ExternalData:
         return self._maps[location]
 
     def _resolve(self, location: str, where: str) -> Path:
-        """Return the real path of an external file, which lies inside the model's folder."""
-        if self._folder is None:
+        """Return the real path of an external file, which lies in the model's folder, or in that of the file that its link leads to."""
+        if self._model is None:
             raise ModelError("its data is external, but the model does not come from a file", where=where)
         if not location or "\0" in location or Path(location).is_absolute():
             raise ModelError(
@@ -83,16 +86,17 @@ class ExternalData:
                 where=where,
                 hint="Allowed is a relative path inside the model's folder.",
             )
-        folder = self._folder.resolve()
         try:
+            folder, real_folder = self._model.parent.resolve(), self._model.resolve().parent
             path = (folder / location).resolve()
         except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links
             raise FileError(f"its external data {quoted(location)} cannot be found: {error}", where=where) from error
-        if not path.is_relative_to(folder) or path == folder:
+        if not any(path.is_relative_to(one) and path != one for one in (folder, real_folder)):
             raise ModelError(
                 f"its external data {quoted(location)} lies outside the model's folder",
                 where=where,
-                hint="Links that leave the folder count too: put the file itself beside the model.",
+                hint="Links that leave the folder count too: put the file itself beside the model (cp -rL copies a folder with the files "
+                "that links in it lead to).",
             )
         return path
 

@@ -81,7 +81,7 @@ def load(
         UsageError: a shape, constant or output does not fit the model.
     """
     file = read_model(Path(path))
-    external = ExternalData(file.path.parent)
+    external = ExternalData(file.path)
     size_bytes = file.size_bytes + external.size_bytes(file.model.graph.initializer)
     return load_model(
         file.model,

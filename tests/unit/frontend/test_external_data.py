@@ -108,6 +108,31 @@ def test_link_within_the_folder(tmp_path: Path) -> None:
     np.testing.assert_array_equal(weight_of(saved(external_model(location="w.bin"), tmp_path)), WEIGHT)
 
 
+def hugging_face(tmp_path: Path) -> Path:
+    """A cache as that of Hugging Face: what users open are links to files that are called by their hashes, all in one folder."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "main" / "onnx"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    saved(external_model(location="model.onnx_data"), blobs).rename(blobs / "aaa")
+    (blobs / "bbb").write_bytes(WEIGHT.tobytes())
+    (snapshot / "model.onnx").symlink_to("../../../blobs/aaa")
+    (snapshot / "model.onnx_data").symlink_to("../../../blobs/bbb")
+    return snapshot / "model.onnx"
+
+
+def test_links_beside_a_model_that_is_a_link_itself(tmp_path: Path) -> None:
+    np.testing.assert_array_equal(weight_of(hugging_face(tmp_path)), WEIGHT)
+
+
+def test_links_that_leave_the_folder_of_a_model_that_is_a_link(tmp_path: Path) -> None:
+    path = hugging_face(tmp_path)
+    secret = tmp_path / "secret"
+    secret.write_bytes(WEIGHT.tobytes())
+    path.with_name("model.onnx_data").unlink()
+    path.with_name("model.onnx_data").symlink_to(secret)
+    assert "lies outside the model's folder" in refused(path)
+
+
 def test_links_in_a_circle(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
