@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from nautilus_cli.ir.dims import Indicator, Make, Maximum, Monomial, Quotient, Symbol, Symbolic, Terms, is_symbolic, lower, upper
+from nautilus_cli.ir.dims import Indicator, Make, Maximum, Monomial, Quotient, Symbol, Symbolic, Terms, is_symbolic, lower, same, upper
 from nautilus_cli.ir.functions import operands
+from nautilus_cli.ir.quotients import exact_divmod
 from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.terms import degree, product, ratio
 
@@ -122,8 +123,10 @@ def _within(found: tuple[int, int] | None, low: int, high: int) -> tuple[int, in
 def _relaxed(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> Iterator[tuple[int, int, bool]]:
     """Yield expressions without one of the quotients or maxima that bound the sum: (expression, divisor, whether from below).
 
-    A maximum is at least each operand; a quotient by a number lies within less than one below the exact one.
+    A maximum is at least each operand; a quotient by a number lies within less than one below the exact one, and so does one by a divisor
+    that it is multiplied with: what n // m times m lacks of n is less than m.
     """
+    yield from _undone(varying, constant, of)
     for number, (monomial, coefficient) in enumerate(varying):
         if len(monomial) != 1 or monomial[0][1] != 1:
             continue
@@ -137,6 +140,29 @@ def _relaxed(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> It
             cut = abs(coefficient) * (atom.divisor - 1)
             yield exact - (cut if coefficient > 0 else 0), atom.divisor, True
             yield exact + (0 if coefficient > 0 else cut), atom.divisor, False
+
+
+def _undone(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> Iterator[tuple[int, int, bool]]:
+    """Yield, as `_relaxed`, expressions without a quotient by dimensions whose factors are together a multiple of its divisor."""
+    for atom in dict.fromkeys(atom for monomial, _ in varying for atom, _ in monomial):
+        if not isinstance(atom, Quotient) or not isinstance(atom.divisor, Symbolic) or atom.divisor.low < 1:
+            continue
+        rest: dict[Monomial, int] = {(): constant}
+        factor: dict[Monomial, int] = {}
+        for monomial, coefficient in varying:
+            left = ratio(monomial, ((atom, 1),))
+            if left is None:
+                rest[monomial] = coefficient
+            else:
+                factor[left] = coefficient
+        multiple = exact_divmod(of(factor), atom.divisor)
+        if multiple is None or not same(multiple[1], 0) or lower(multiple[0]) < 0 < upper(multiple[0]):
+            continue
+        outside, times = of(rest), multiple[0]
+        most = outside + times * atom.dividend
+        least = most - times * (atom.divisor - 1)
+        yield (least, 1, True) if lower(times) >= 0 else (most, 1, True)
+        yield (most, 1, False) if lower(times) >= 0 else (least, 1, False)
 
 
 def _sum_of_bounds(terms: Iterable[tuple[Monomial, int]], bounds_of: Callable[[Monomial], tuple[int, int]]) -> tuple[int, int]:

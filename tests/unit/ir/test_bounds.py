@@ -55,6 +55,16 @@ def test_what_all_terms_share_is_taken_out() -> None:
     assert upper(m * m * n - 7 * m * m) == 0 and lower(m * m * n - 7 * m * m) == -175
 
 
+def test_what_a_division_by_a_dimension_leaves_lies_below_it() -> None:
+    n, m, k = symbol("n", 0, 20), symbol("m", 1, 9), symbol("k", 0, 4)
+    left, moved = n % m, (n - 8) % m
+    assert left >= 0 and left < m and left <= n and upper(left) == 8
+    assert moved >= 0 and moved < m and upper(moved) == 8
+    assert n % (m + 1) < m + 1 and upper(n % (m + 1)) == 9
+    assert k * left >= 0 and k * left <= k * (m - 1) and upper(5 * k * left) == 160
+    assert m - left >= 1 and n + m - left >= n + 1
+
+
 @pytest.mark.parametrize(
     "compare",
     [
