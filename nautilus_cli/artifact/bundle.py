@@ -169,11 +169,16 @@ def write(
     ]
     if outside and beside_path:
         files.insert(0, (beside_path, chain([outside.head], weight_pieces(plan)), 0o666))
-    with ExitStack() as stack:
-        written = [(stack.enter_context(beside(place, pieces, mode=mode)), place) for place, pieces, mode in files]
-        for temporary, place in written:
-            _rename(temporary, place)
+    _write_all(files)
     if beside_path is None:
         with suppress(OSError):  # of an earlier library of this name; nothing reads it now
             weights_file.weights_path(output).unlink()
     return Written(manifest=path, weights=beside_path)
+
+
+def _write_all(files: Sequence[tuple[Path, Iterable[Bytes], int]]) -> None:
+    """Write files of these contents and modes: all beside their places first, so that what cannot be written leaves what was there."""
+    with ExitStack() as stack:
+        written = [(stack.enter_context(beside(place, pieces, mode=mode)), place) for place, pieces, mode in files]
+        for temporary, place in written:
+            _rename(temporary, place)

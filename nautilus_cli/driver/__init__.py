@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.library_diagnosis import LibraryDiagnosis, LibraryDiagnosisOptions, diagnose_library
     from nautilus_cli.driver.options import CompileOptions, InspectOptions, Progress, TuneOptions, VerifyOptions
     from nautilus_cli.driver.planning import PreviewOptions, preview
-    from nautilus_cli.driver.product_benchmark import ProductBenchOptions, ProductBenchResult, bench_product
+    from nautilus_cli.driver.product_benchmark import ProductBenchOptions, bench_product
+    from nautilus_cli.driver.product_benchmark_result import ProductBenchResult
     from nautilus_cli.driver.running import RunOptions, RunResult, run
     from nautilus_cli.driver.tuning import TuneResult, tune
     from nautilus_cli.driver.verification import VerifyResult, verify
@@ -77,7 +78,8 @@ _MODULES = {
     "library_diagnosis": ("LibraryDiagnosis", "LibraryDiagnosisOptions", "diagnose_library"),
     "options": ("CompileOptions", "InspectOptions", "Progress", "TuneOptions", "VerifyOptions"),
     "planning": ("PreviewOptions", "preview"),
-    "product_benchmark": ("ProductBenchOptions", "ProductBenchResult", "bench_product"),
+    "product_benchmark": ("ProductBenchOptions", "bench_product"),
+    "product_benchmark_result": ("ProductBenchResult",),
     "running": ("RunOptions", "RunResult", "run"),
     "tuning": ("TuneResult", "tune"),
     "verification": ("VerifyResult", "verify"),

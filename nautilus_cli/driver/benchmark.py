@@ -29,6 +29,7 @@ from nautilus_cli.verify.inputs import DrawnInput, draw
 
 if TYPE_CHECKING:
     from nautilus_cli.frontend.load import LoadedModel
+    from nautilus_cli.verify.rival import Rival
 
 EMULATED = "emulated: not a speed"
 """What must be said wherever times of an emulated library are shown."""
@@ -90,19 +91,10 @@ def bench(options: BenchOptions, progress: Progress = silent) -> BenchResult:
         progress("measuring the library", 0, 1)
         measured, clocks = _measure(library, arrays, loaded, options)
         series = [_series("nautilus", measured, options)]
-        if loaded is not None and options.against is not None:
-            from nautilus_cli.driver.origin import reference_model
-            from nautilus_cli.verify.rival import Rival
-
+        if loaded is not None:
             progress("measuring onnxruntime", 0, 1)
-            rival = Rival(
-                reference_model(library, options.against, loaded),
-                options.against.parent,
-                device=None if info.is_emulated else options.device,
-            )
-            feeds = {**loaded.constants, **arrays}
-            runs = [rival.bind(feeds, include_transfers=options.load.include_transfers) for _ in range(options.load.contexts)]
-            series.append(_series(rival.name, measure([host_timer(run) for run in runs], options.load), options))
+            rival, beside = _measure_rival(library, loaded, arrays, options)
+            series.append(beside)
             versions["onnxruntime"] = rival.version
             if not info.is_emulated and not rival.is_on_gpu:
                 notes.append("onnxruntime has no CUDA provider here: it ran on the CPU.")
@@ -146,6 +138,19 @@ def _measure(
                 raise
             hint = "Inputs were drawn without the model, which says what may be in them: pass --inputs, --range or --against MODEL."
             raise UsageError(error.message, where=error.where, hint=hint) from error
+
+
+def _measure_rival(library: Library, loaded: LoadedModel, arrays: Mapping[str, np.ndarray], options: BenchOptions) -> tuple[Rival, Series]:
+    """Measure onnxruntime on the model that a library was compiled from, and on the same inputs."""
+    from nautilus_cli.driver.origin import reference_model
+    from nautilus_cli.verify.rival import Rival
+
+    assert options.against is not None
+    model = reference_model(library, options.against, loaded)
+    rival = Rival(model, options.against.parent, device=None if library.is_emulated else options.device)
+    feeds = {**loaded.constants, **arrays}
+    runs = [rival.bind(feeds, include_transfers=options.load.include_transfers) for _ in range(options.load.contexts)]
+    return rival, _series(rival.name, measure([host_timer(run) for run in runs], options.load), options)
 
 
 def _values(library: Library, options: BenchOptions) -> dict[str, np.ndarray]:

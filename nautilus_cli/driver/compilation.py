@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +17,7 @@ from nautilus_cli.driver.memory import memory_of, require_within
 from nautilus_cli.driver.open_dimensions import open_dimensions, points_of, verify_sampled, worst
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions, silent
 from nautilus_cli.driver.reading import read_model
-from nautilus_cli.driver.selection import select_each
+from nautilus_cli.driver.selection import Selection, select_each
 from nautilus_cli.driver.temporaries import save_temporaries
 from nautilus_cli.driver.verification import VerifyResult, verify_loaded
 from nautilus_cli.errors import NotServedError
@@ -118,21 +119,8 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
 
     notes = [*model.notes]
     notes += [note for selection, choose in zip(selections, choices, strict=True) for note in (*selection.notes, *choose.notes)]
-    verification = None
-    here = that_run(selections)
-    if options.verify and here:
-        try:
-            verification = together([_verified(model, options, place, device, progress) for place, device in here])
-        except NoReference as error:
-            notes.append(f"not verified; the library is complete, but there is nothing to compare it with: {error}")
-        except NotServedError as error:
-            notes.append(f"not verified; the library is complete, but not for what was drawn: {error}; verify --inputs takes others")
-        finally:
-            if verification is None:  # a verdict of some sizes alone would pass for one of all
-                report.discard(report.report_path(options.output))
-    elif options.verify:
-        names = " or ".join(target.name for target in targets)
-        notes.append(f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}")
+    verification, reasons = _compared(model, options, selections, progress)
+    notes += reasons
     return CompileResult(
         library=options.output,
         manifest=written.manifest,
@@ -146,6 +134,29 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         notes=tuple(notes),
         verification=verification,
     )
+
+
+def _compared(
+    model: LoadedModel, options: CompileOptions, selections: Sequence[Selection], progress: Progress
+) -> tuple[VerifyResult | None, list[str]]:
+    """Compare the library with onnxruntime wherever it runs here; return the verdict, or none and sentences that say why."""
+    if not options.verify:
+        return None, []
+    here = that_run(selections)
+    if not here:
+        names = " or ".join(selection.target.name for selection in selections)
+        return None, [f"not verified; on a machine that runs {names}: nautilus verify {options.model.name} {options.output.name}"]
+    verdict = None
+    try:
+        verdict = together([_verified(model, options, place, device, progress) for place, device in here])
+    except NoReference as error:
+        return None, [f"not verified; the library is complete, but there is nothing to compare it with: {error}"]
+    except NotServedError as error:
+        return None, [f"not verified; the library is complete, but not for what was drawn: {error}; verify --inputs takes others"]
+    finally:
+        if verdict is None:  # one of some sizes alone would pass for one of all
+            report.discard(report.report_path(options.output))
+    return verdict, []
 
 
 def _verified(model: LoadedModel, options: CompileOptions, place: str, device: int, progress: Progress) -> VerifyResult:

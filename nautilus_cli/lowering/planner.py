@@ -51,12 +51,8 @@ def plan_each(
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
         points: sizes of open dimensions, by name, that schedules are chosen for.
     """
-    weights = WeightPool()
-    lowered: list[LoweredGroup] = []
-    walk = Walk()
-    for group in walk.groups(fused):
-        found, begins = rebased(lower_group(group, fp32_mode))
-        lowered.append(LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
+    weights, walk = WeightPool(), Walk()
+    lowered = _lowered_groups(fused, walk, weights, fp32_mode)
     for value in walk.spans:
         weights.add(value)
     entries, weight_bytes = weights.layout()
@@ -75,27 +71,23 @@ def plan_each(
     words = tuple((*map(places.word, one.referents, one.begins), *map(places.size_word, one.lowered.scalars)) for one in lowered)
     inputs, outputs = ports(fused.graph)
     outputs = tuple(replace(port, counted=table.dims(port.shape)) for port in outputs)
-    limits = table.limits(fused.graph.limits)
+    planned = partial(
+        Plan,
+        inputs=inputs,
+        outputs=outputs,
+        buffers=tuple(buffers.values()),
+        arena_bytes=arena_bytes,
+        weights=entries,
+        weight_bytes=weight_bytes,
+        checks=fused.graph.requirements,
+        steps=steps,
+        slots=walk.slots,
+        limits=table.limits(fused.graph.limits),
+    )
     plans = []
     for target, choose in targets:
         kernels, launches = kernels_and_launches(lowered, words, target, choose, points)
-        plans.append(
-            Plan(
-                target=target.name,
-                inputs=inputs,
-                outputs=outputs,
-                kernels=kernels,
-                launches=launches,
-                buffers=tuple(buffers.values()),
-                arena_bytes=arena_bytes,
-                weights=entries,
-                weight_bytes=weight_bytes,
-                checks=fused.graph.requirements,
-                steps=steps,
-                slots=walk.slots,
-                limits=limits,
-            )
-        )
+        plans.append(planned(target=target.name, kernels=kernels, launches=launches))
     return tuple(plans)
 
 
@@ -114,6 +106,15 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
             at_group(group, partial(chosen, found, target, RangedChoice(choose)))
         except ModelError as error:
             yield group, error
+
+
+def _lowered_groups(fused: FusedGraph, walk: Walk, weights: WeightPool, fp32_mode: str) -> list[LoweredGroup]:
+    """Return the kernels of a graph's groups, and of those of the graphs that its nodes hold, with the weights that they read added."""
+    lowered: list[LoweredGroup] = []
+    for group in walk.groups(fused):
+        found, begins = rebased(lower_group(group, fp32_mode))
+        lowered.append(LoweredGroup(group, found, tuple(weights.add(r) for r in found.slots.referents), begins))
+    return lowered
 
 
 def _with_sizes(lowered: Sequence[LoweredGroup], table: CountTable) -> list[LoweredGroup]:

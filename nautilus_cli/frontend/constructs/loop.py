@@ -92,16 +92,12 @@ def _held(
         return None, f", and its body cannot be repeated as it is: {error.message}"
     is_counted = condition is None or condition.constant is not None
     is_certain = is_counted and not found.is_conditional
-    few = MOST_UNROLLED_NODES if is_certain else MOST_CHECKED_NODES
     if trips is None and declared is None and not found.is_conditional and not found.is_last:
         raise call.error("never ends: it has no trip count, and its condition stays true")
-    is_open = trips is not None and limit is None
-    is_short = limit is not None and unrolls_to_little(call, limit, found, call.host.unrolled - before, few)
-    is_short = is_short and (is_certain or not found.growing.axes)  # of states of several shapes none can be chosen
-    if is_short or (not is_open and (found.is_last or found.has_known_end)):
-        return None, ""
     if declared is not None and not (is_certain and limit is not None):
         return None, ""  # the declared length is held against the run's
+    if _is_better_unrolled(call, found, trips, limit, work=call.host.unrolled - before, is_certain=is_certain):
+        return None, ""
     sizes = None if trips is None else call.builder.sizes_in(trips)
     known = limit if sizes is None else sizes.item()
     if known is not None and found.is_last:
@@ -119,6 +115,24 @@ def _held(
     if count is not None and trips is not None:
         _ask_for(call, trips)
     return _counted(call, found.counting or found, known, count, start), ""
+
+
+def _is_better_unrolled(call: Occurrence, body: Body, trips: Value | None, limit: int | None, *, work: int, is_certain: bool) -> bool:
+    """Whether a loop that need not be unrolled is: it is short, or ends by what is known.
+
+    Args:
+        call: the loop.
+        body: as a graph.
+        trips: how often it runs at most; None where only its condition ends it.
+        limit: the same where it is a constant.
+        work: nodes that loops in it unrolled to.
+        is_certain: whether nothing ends it earlier.
+    """
+    if limit is not None and (is_certain or not body.growing.axes):  # of states of several shapes none can be chosen
+        most = MOST_UNROLLED_NODES if is_certain else MOST_CHECKED_NODES
+        if unrolls_to_little(call, limit, body, work, most):
+            return True
+    return (trips is None or limit is not None) and (body.is_last or body.has_known_end)
 
 
 def unrolls_to_little(call: Occurrence, trips: int, body: Body, work: int, few: int = MOST_UNROLLED_NODES) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.index_map import IndexMap, identity, permuted, regroup
@@ -22,47 +24,63 @@ def lower(lowering: Lowering) -> Lowered:
     x = anchor.inputs[0]
     assert x is not None
     (result,) = anchor.results()
-    rank = len(result.type.shape)
-    order = tuple(range(rank)) if result.order is None else result.order
-    axes = [dim for dim in order if dim in attrs.axes]
-    behind = order.index(axes[-1]) + 1
-    rows, channels = [dim for dim in order[:behind] if dim not in axes], list(order[behind:])
-
-    def walk(value: Value) -> IndexMap:
-        shape, places = value.type.static, [*rows, *axes, *channels]
-        count = len(rows)
-        groups = [list(range(count)), *([count + n] for n in range(len(axes))), list(range(count + len(axes), rank))]
-        return regroup(permuted(shape, places), groups)
-
+    walk = _Walk.of(result, attrs.axes)
     slots = Slots()
     builder = ExpressionBuilder(lowering.group, slots)
-    element = builder.expression((builder.value(x, walk(x)),))
-    epilogue = epilogue_expression(lowering, slots, result, walk(result))
+    element = builder.expression((builder.value(x, walk.over(x)),))
+    epilogue = epilogue_expression(lowering, slots, result, walk.over(result))
     tables: list[tuple[str, Expression]] = []
     taps = []
-    is_weighted = False
-    for number, axis in enumerate(axes):
+    for number, axis in enumerate(walk.axes):
         place = 1 + 2 * attrs.axes.index(axis)
         first, weights = anchor.inputs[place], anchor.inputs[place + 1]
         assert first is not None
         tables.append((f"First{number}", _table(slots, first)))
-        taps.append(1)
         if weights is not None:
-            is_weighted = True
-            taps[-1] = weights.type.static[1]
             tables.append((f"Weight{number}", _table(slots, weights)))
-    shape = result.type.static
+        taps.append(1 if weights is None else weights.type.static[1])
+    rows, *_, channels = walk.over(result).extents
     problem = Problem(
-        rows=walk(result).extents[0],
-        channels=walk(result).extents[-1],
-        inputs=tuple(x.type.static[axis] for axis in axes),
-        outputs=tuple(shape[axis] for axis in axes),
+        rows=rows,
+        channels=channels,
+        inputs=tuple(x.type.static[axis] for axis in walk.axes),
+        outputs=tuple(result.type.static[axis] for axis in walk.axes),
         taps=tuple(taps),
-        is_weighted=is_weighted,
+        is_weighted=any(table is not None for table in anchor.inputs[2::2]),
         are_tables_known=all(table is None or table.constant is not None for table in anchor.inputs[1:]),
         x_storage=main_storage(element, x.type.dtype),
     )
     return Lowered(family="resize", problem=problem, functors=(("X", element), ("Epilogue", epilogue), *tables), slots=slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Walk:
+    """The dimensions of a tensor as a kernel goes over them.
+
+    Attributes:
+        rows: before the last of the resampled axes, without those.
+        axes: that are resampled, in the order in which they lie in memory.
+        channels: behind the last of them.
+    """
+
+    rows: tuple[int, ...]
+    axes: tuple[int, ...]
+    channels: tuple[int, ...]
+
+    @staticmethod
+    def of(result: Value, axes: tuple[int, ...]) -> _Walk:
+        """Return the dimensions in the order in which the result lies in memory."""
+        order = tuple(range(len(result.type.shape))) if result.order is None else result.order
+        resampled = tuple(dim for dim in order if dim in axes)
+        behind = order.index(resampled[-1]) + 1
+        return _Walk(rows=tuple(dim for dim in order[:behind] if dim not in axes), axes=resampled, channels=order[behind:])
+
+    def over(self, value: Value) -> IndexMap:
+        """Return the map from (row, an index on each axis, channel) to VALUE's linear index in ONNX order."""
+        places = (*self.rows, *self.axes, *self.channels)
+        first, last = len(self.rows), len(self.rows) + len(self.axes)
+        groups = [list(range(first)), *([place] for place in range(first, last)), list(range(last, len(places)))]
+        return regroup(permuted(value.type.static, places), groups)
 
 
 def _table(slots: Slots, table: Value) -> Expression:

@@ -120,8 +120,8 @@ def _check_rotary(inference: Inference, q: TensorType, found: _Sizes) -> None:
     shaped(places, "position_ids", (found.batch, found.queries))
 
 
-def _infer(inference: Inference) -> tuple[TensorType, ...]:
-    operand_count(inference, 7, 17)
+def _check_supported(inference: Inference) -> None:
+    """Check that attributes have values that can be compiled, and that operands that cannot be are left out."""
     attrs = inference.attrs
     for name, allowed in _NOT_READ.items():
         if getattr(attrs, name) not in allowed:
@@ -129,6 +129,27 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     for index, name in _NOT_TAKEN:
         if optional_operand(inference, index, name) is not None:
             raise ModelError(f"operand '{name}' is given, which is not supported")
+    if attrs.causal not in (0, 1) or (not attrs.causal and attrs.local_window_size > 0):
+        raise ModelError(
+            f"causal is {attrs.causal} and local_window_size is {attrs.local_window_size}; "
+            "the specification allows 0 or 1, and a window with 1 only"
+        )
+
+
+def _check_norms(inference: Inference, q: TensorType, found: _Sizes) -> None:
+    """Check the weights that heads are multiplied by once they are normalised."""
+    norms = [optional_operand(inference, index, name, ATTENTION_TYPES) for index, name in ((14, "q_norm_weight"), (15, "k_norm_weight"))]
+    if (norms[0] is None) != (norms[1] is None):
+        raise ModelError("one of 'q_norm_weight' and 'k_norm_weight' is given; the specification requires both or neither")
+    for norm, name in zip(norms, ("q_norm_weight", "k_norm_weight"), strict=True):
+        same_dtype(q, norm, name)
+        shaped(norm, name, (found.size,))
+
+
+def _infer(inference: Inference) -> tuple[TensorType, ...]:
+    operand_count(inference, 7, 17)
+    attrs = inference.attrs
+    _check_supported(inference)
     q = operand(inference, 0, "query", ATTENTION_TYPES)
     k, v, past, past_value = (
         optional_operand(inference, index, name, ATTENTION_TYPES)
@@ -153,17 +174,7 @@ def _infer(inference: Inference) -> tuple[TensorType, ...]:
     same_dtype(q, sink, "head_sink")
     check_bias(extra, found.batch, attrs.num_heads, found.queries, found.total)
     shaped(sink, "head_sink", (attrs.num_heads,))
-    norms = [optional_operand(inference, index, name, ATTENTION_TYPES) for index, name in ((14, "q_norm_weight"), (15, "k_norm_weight"))]
-    if (norms[0] is None) != (norms[1] is None):
-        raise ModelError("one of 'q_norm_weight' and 'k_norm_weight' is given; the specification requires both or neither")
-    for norm, name in zip(norms, ("q_norm_weight", "k_norm_weight"), strict=True):
-        same_dtype(q, norm, name)
-        shaped(norm, name, (found.size,))
-    if attrs.causal not in (0, 1) or (not attrs.causal and attrs.local_window_size > 0):
-        raise ModelError(
-            f"causal is {attrs.causal} and local_window_size is {attrs.local_window_size}; "
-            "the specification allows 0 or 1, and a window with 1 only"
-        )
+    _check_norms(inference, q, found)
     cache = TensorType(q.dtype, (found.batch, attrs.kv_num_heads, found.room, found.size))
     return TensorType(q.dtype, (found.batch, found.queries, attrs.num_heads * found.size)), cache, cache
 
