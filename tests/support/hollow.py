@@ -24,4 +24,4 @@ def hollow(proto: ModelProto, folder: Path) -> LoadedModel:
             largest = max(largest, prod(tensor.dims) * _ITEM_BYTES[tensor.data_type])  # type: ignore[index]
     with (folder / "zeros").open("wb") as file:
         file.truncate(largest)
-    return load_model(proto, ExternalData(folder), "")
+    return load_model(proto, ExternalData(folder / "model.onnx"), "")

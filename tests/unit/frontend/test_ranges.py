@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +85,7 @@ def loaded(
     model: ModelProto = helper.make_model(
         helper.make_graph(nodes, "g", inputs, outputs, initializers), opset_imports=[helper.make_opsetid("", 20)], ir_version=9
     )
-    return load_model(model, ExternalData(Path()), "0")
+    return load_model(model, ExternalData(None), "0")
 
 
 ONE = np.array(1, np.int64)
@@ -158,7 +157,7 @@ def added(first: DimRange, second: DimRange) -> LoadedModel:
         opset_imports=[helper.make_opsetid("", 20)],
         ir_version=9,
     )
-    return load_model(model, ExternalData(Path()), "0", shapes={"a": (first, 3), "b": (second, 3)})
+    return load_model(model, ExternalData(None), "0", shapes={"a": (first, 3), "b": (second, 3)})
 
 
 def test_dimensions_that_must_be_equal_become_one() -> None:
@@ -189,7 +188,7 @@ def masked(total: DimRange) -> LoadedModel:
         ir_version=9,
     )
     dims = {"past": DimRange(0, 20), "rows": DimRange(1, 6), "total": total}
-    return load_model(model, ExternalData(Path()), "0", dims=dims)
+    return load_model(model, ExternalData(None), "0", dims=dims)
 
 
 def test_a_dimension_that_must_be_a_sum_becomes_it() -> None:
@@ -216,7 +215,7 @@ def expanded(**dims: DimRange) -> LoadedModel:
         opset_imports=[helper.make_opsetid("", 20)],
         ir_version=9,
     )
-    return load_model(model, ExternalData(Path()), "0", dims=dims)
+    return load_model(model, ExternalData(None), "0", dims=dims)
 
 
 def bounds(found: LoadedModel) -> list[tuple[int, int]]:

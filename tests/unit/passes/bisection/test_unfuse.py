@@ -17,8 +17,8 @@ from nautilus_cli.targets.registry import target
 from tests.unit.passes.sketches import Sketch
 
 
-def network(name: str, dtype: str, tmp_path) -> FusedGraph:
-    return pipeline.run(load_model(small.build(name, small.EXPORTERS[0], dtype), ExternalData(tmp_path), "").graph)
+def network(name: str, dtype: str) -> FusedGraph:
+    return pipeline.run(load_model(small.build(name, small.EXPORTERS[0], dtype), ExternalData(None), "").graph)
 
 
 def planned(fused: FusedGraph):
@@ -27,16 +27,16 @@ def planned(fused: FusedGraph):
 
 @pytest.mark.parametrize("dtype", small.TYPES)
 @pytest.mark.parametrize("name", small.NETWORKS)
-def test_a_kernel_for_each_node(name: str, dtype: str, tmp_path) -> None:
-    fused = network(name, dtype, tmp_path)
+def test_a_kernel_for_each_node(name: str, dtype: str) -> None:
+    fused = network(name, dtype)
     apart = unfuse(fused, fused.groups)
     assert all(sum(not is_transparent(node) for node in group.nodes) <= 1 for group in apart.groups)
     assert len(planned(apart).launches) > len(planned(fused).launches)
 
 
 @pytest.mark.parametrize("name", small.NETWORKS)
-def test_other_groups_stay(name: str, tmp_path) -> None:
-    fused = network(name, "fp32", tmp_path)
+def test_other_groups_stay(name: str) -> None:
+    fused = network(name, "fp32")
     parts = [(g.kind, g.anchor, g.nodes, g.outputs) for g in fused.groups]
     assert [(g.kind, g.anchor, g.nodes, g.outputs) for g in unfuse(fused, ()).groups] == parts
     longest = max(fused.groups, key=lambda group: len(group.nodes))
@@ -46,8 +46,8 @@ def test_other_groups_stay(name: str, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", small.NETWORKS)
-def test_exposed_tensors_have_memory_of_their_own(name: str, tmp_path) -> None:
-    fused = network(name, "fp32", tmp_path)
+def test_exposed_tensors_have_memory_of_their_own(name: str) -> None:
+    fused = network(name, "fp32")
     exposed = expose(fused)
     stored = [v for group in fused.groups for v in group.outputs]
     assert exposed.graph.outputs[: len(fused.graph.outputs)] == fused.graph.outputs
