@@ -57,7 +57,7 @@ class Problem:
         hidden: units of the state.
         gates: of the cell.
         early_gates: gates of the first pass; the later ones multiply what `Middle` gives. All of them where there is one pass.
-        reverse: whether the first direction runs from the end.
+        is_reverse: whether the first direction runs from the end.
         has_carry: whether the cell keeps a second number for each unit.
         is_spilled: whether states lie in global memory.
         is_quantised: whether products take the hidden state rounded to 8 bits, each row by its own range; of cells of one pass.

@@ -80,17 +80,15 @@ def unit_roundoff(dtype: DType) -> float:
     return 0.0 if bits is None else 2.0**-bits
 
 
-def step_deviation(storage: DType, *, terms: int = 1, accumulate: DType = F32, is_stored: bool = True) -> float:
+def step_deviation(storage: DType, *, terms: int = 1, accumulate: DType = F32) -> float:
     """Return the deviation of one operation's error, relative to the root mean square of its results.
 
     Args:
         storage: element type of the result.
         terms: length of the sum behind each element; 1 for pointwise work.
         accumulate: element type of the partial sums.
-        is_stored: whether the result is rounded to the storage type.
     """
-    rounding = unit_roundoff(storage) ** 2 / 3 if is_stored else 0.0
-    return sqrt(sum_deviation(storage, terms=terms, accumulate=accumulate) ** 2 + rounding)
+    return sqrt(sum_deviation(storage, terms=terms, accumulate=accumulate) ** 2 + unit_roundoff(storage) ** 2 / 3)
 
 
 def sum_deviation(storage: DType, *, terms: int, accumulate: DType = F32) -> float:

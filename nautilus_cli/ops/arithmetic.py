@@ -74,14 +74,8 @@ def _evaluate_pow(_: Any, arrays: tuple[np.ndarray | None, ...], _outputs: int) 
         return (power(widened(base), widened(exponent)).astype(base.dtype),)
 
 
-def _binary(
-    name: str,
-    evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    version: int,
-    since: int,
-    allowed: Collection[DType] = NUMERIC,
-) -> Operator:
-    return pointwise(name, name.lower(), lambda _, a, b: evaluate(a, b), version=version, since=since, operands=("A", "B"), allowed=allowed)
+def _binary(name: str, evaluate: Callable[[np.ndarray, np.ndarray], np.ndarray], version: int, since: int) -> Operator:
+    return pointwise(name, name.lower(), lambda _, a, b: evaluate(a, b), version=version, since=since, operands=("A", "B"), allowed=NUMERIC)
 
 
 def _variadic(name: str, function: str, evaluate: Any, version: int, since: int, allowed: Collection[DType]) -> Operator:

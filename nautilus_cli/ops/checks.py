@@ -164,15 +164,15 @@ def normal_axis(axis: int, rank: int, name: str = "axis") -> int:
     return from_front(axis, rank)
 
 
-def normal_axes(axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
+def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Return AXES counted from the front, in the given order.
 
     Raises:
         ModelError: one is out of range or given twice.
     """
-    found = tuple(normal_axis(a, rank, name) for a in axes)
+    found = tuple(normal_axis(a, rank, "axes") for a in axes)
     if len(set(found)) != len(found):
-        raise ModelError(f"{name} {list(axes)} names a dimension twice")
+        raise ModelError(f"axes {list(axes)} names a dimension twice")
     return found
 
 

@@ -38,14 +38,6 @@ def evaluate(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[str, np.nda
     return {name: _read(value, arrays, counts) for name, value in graph.outputs}
 
 
-def evaluate_all(graph: Graph, inputs: Mapping[str, np.ndarray]) -> dict[Value, np.ndarray]:
-    """Return the contents of every input and computed value of GRAPH; arguments and errors as those of `evaluate`."""
-    arrays, counts = _bound(graph, inputs), _Counts(graph)
-    for node in graph.nodes:
-        arrays.update(_results(node, arrays, counts))
-    return arrays
-
-
 class _Counts:
     """The counts of a graph as far as they are known: those of nodes that were evaluated."""
 

@@ -15,11 +15,11 @@ class Dataflow:
     """The graph seen without its transparent movement: which computing node reads which.
 
     Attributes:
+        graph: the graph.
         computing: nodes other than transparent movement, in topological order.
         position: place of each node in the graph's order.
         transparent: producer of each value that transparent movement makes.
         producer: computing producer of each value.
-        sources: for each computing node and operand: the value it comes from, and the map to it.
         readers: for each value that a computing node makes: the computing nodes that read it.
     """
 

@@ -20,7 +20,6 @@ class Target:
         threads_multiprocessor: most resident threads of a multiprocessor.
         l2_bytes: second-level cache.
         memory_bytes_per_us: device memory bandwidth.
-        has_async_copy: cp.async (sm_80).
         has_dependent_launch: griddepcontrol (sm_90).
         has_clusters: blocks that reach each other's shared memory (sm_90).
         clusters: (blocks, how many clusters of so many are resident where each block fills a multiprocessor): fewer than there are
@@ -40,7 +39,6 @@ class Target:
     threads_multiprocessor: int
     l2_bytes: int
     memory_bytes_per_us: int
-    has_async_copy: bool = True
     has_dependent_launch: bool = False
     has_clusters: bool = False
     clusters: tuple[tuple[int, int], ...] = ()

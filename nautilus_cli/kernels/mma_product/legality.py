@@ -14,7 +14,6 @@ from nautilus_cli.kernels.mma_product.schedule import Schedule
 from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.kernels.product.checks import (
     cluster_violations,
-    copy_violations,
     launch_violations,
     result_violations,
     tile_violations,
@@ -36,7 +35,6 @@ def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
             launch_violations(grid(problem, s), maximum(shape.m, shape.n, shape.k) + max(s.tile_m, s.tile_n, s.tile_k)),
-            copy_violations(target),
         )
     )
 

@@ -62,9 +62,3 @@ def launch_violations(grid: tuple[int, int, int], reach: int) -> Iterator[str]:
     yield from grid_violations(grid)
     if reach > 2**31:
         yield "an extent is beyond 31 bits"
-
-
-def copy_violations(target: Target) -> Iterator[str]:
-    """Yield why operands cannot be copied past registers."""
-    if not target.is_emulated and not target.has_async_copy:
-        yield f"{target.name} has no asynchronous copies"

@@ -28,7 +28,7 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
         return (f"a thread's tile of {s.thread_m}×{s.thread_n} is larger than the block's of {s.tile_m}×{s.tile_n}",)
     return tuple(
         chain(
-            _thread_violations(s, target),
+            _thread_violations(s),
             tile_violations(problem, s, element_bytes=0),  # threads store what they have loaded, in as many transactions as it takes
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
@@ -37,13 +37,11 @@ def violations(problem: Product, schedule: Schedule, target: Target) -> tuple[st
     )
 
 
-def _thread_violations(schedule: Schedule, target: Target) -> Iterator[str]:
+def _thread_violations(schedule: Schedule) -> Iterator[str]:
     """Yield why threads and stages cannot share out the work so."""
     s = schedule
     if s.stages > _MOST_STAGES:
         yield f"{s.stages} stages; at most {_MOST_STAGES} are written"
-    if s.stages > 2 and not target.is_emulated and not target.has_async_copy:
-        yield f"{s.stages} stages; {target.name} has no asynchronous copies"
     if s.slices_k > s.tile_k:
         yield f"{s.slices_k} slices of a tile of {s.tile_k} steps leave some without work"
     yield from thread_violations(s.threads)

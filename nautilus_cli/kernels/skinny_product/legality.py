@@ -13,7 +13,6 @@ from nautilus_cli.kernels.limits import (
 from nautilus_cli.kernels.powers import power_violations
 from nautilus_cli.kernels.product.checks import (
     cluster_violations,
-    copy_violations,
     launch_violations,
     result_violations,
     vector_violations,
@@ -50,7 +49,6 @@ def violations(problem: SkinnyProduct, schedule: Schedule, target: Target) -> tu
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
             launch_violations(grid(problem, s), maximum(shape.m + s.tile_m, shape.n + s.tile_n, shape.k + s.cluster_k * s.tile_k)),
-            copy_violations(target),
         )
     )
 

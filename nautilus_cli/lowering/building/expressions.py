@@ -14,7 +14,7 @@ from nautilus_cli.ir.expression import Apply, Constant, Expression, IndexedLoad,
 from nautilus_cli.ir.graph import Group, Node, Value
 from nautilus_cli.ir.index_map import IndexMap, agree, broadcast, compose, from_strides, physical
 from nautilus_cli.ir.types import BOOL, DType
-from nautilus_cli.lowering.building.slots import PackedWeight, Slots
+from nautilus_cli.lowering.building.slots import Slots
 from nautilus_cli.ops.gather import Gathered, gathered
 from nautilus_cli.ops.movement import is_transparent, pieces, step_through
 from nautilus_cli.ops.registry import operators
@@ -44,20 +44,12 @@ class ExpressionBuilder:
         group: the group; its nodes are evaluated, all else is loaded.
         slots: the kernel's pointer arguments.
         leaves: the values that the kernel hands in.
-        packed: constants that are read in a packed form: the weight and the map from the iteration coordinates to its offset.
     """
 
-    def __init__(
-        self,
-        group: Group,
-        slots: Slots,
-        leaves: Mapping[Value, Leaf] | None = None,
-        packed: Mapping[Value, tuple[PackedWeight, IndexMap]] | None = None,
-    ) -> None:
+    def __init__(self, group: Group, slots: Slots, leaves: Mapping[Value, Leaf] | None = None) -> None:
         self._producers: dict[Value, Node] = {v: node for node in group.nodes for v in node.results()}
         self._slots = slots
         self._leaves = leaves or {}
-        self._packed = packed or {}
         self._steps: list[Step] = []
         self._known: dict[Step, int] = {}
         self._built: dict[tuple[Value, IndexMap], int] = {}
@@ -107,8 +99,7 @@ class ExpressionBuilder:
 
     def _source(self, value: Value, index_map: IndexMap) -> tuple[Value, IndexMap]:
         """Follow transparent movement back; a loop, since nothing bounds how much of it a model chains."""
-        held = (self._leaves, self._packed, self._given)
-        while value.constant is None and value in self._producers and not any(value in values for values in held):
+        while value.constant is None and value in self._producers and value not in self._leaves and value not in self._given:
             node = self._producers[value]
             if not is_transparent(node):
                 break
@@ -151,9 +142,6 @@ class ExpressionBuilder:
             if not agree(there, index_map):
                 raise InternalError(f"a fused value is needed at {index_map}, but the kernel has it at {there}", where=value.tensor)
             return step
-        if value in self._packed:
-            weight, packed_map = self._packed[value]
-            return self._step(Load(self._slots.number(weight), value.type.dtype, packed_map))
         if value.constant is not None:
             scalar = uniform_scalar(value.constant)
             if scalar is not None:
@@ -184,7 +172,7 @@ class ExpressionBuilder:
             return None
         (operand,) = node.operands()
         source, there = self._source(operand, index_map)
-        if source.constant is not None or any(source in held for held in (self._producers, self._leaves, self._packed)):
+        if source.constant is not None or source in self._producers or source in self._leaves:
             return None
         return self._step(Load(self._slots.number(source), value.type.dtype, compose(there, physical(source.type.static, source.order))))
 

@@ -75,7 +75,6 @@ class Job:
         label: the kernel among others for the product.
         family: kernel family.
         schedule: its schedule.
-        estimated_us: by the family's ranking; None where it has none.
         symbol: name in the cubin.
         cubin: the code.
         geometry: how it is launched.
