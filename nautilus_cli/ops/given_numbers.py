@@ -151,7 +151,7 @@ class GivenNumbers:
                 )
             if high < HIGHEST:
                 self._builder.bounds.limits.append(Limit(name=name, count=name, most=high))
-            self._require(source, low, high)
+            self._require(name, source, low, high)
             kept[name] = maximum(low, minimum(number, high))
         for value, array in list(self._contents.items()):  # those that follow from the numbers, too
             if any(symbol.name in kept for size in array.reshape(-1) for symbol in symbols(size)):
@@ -166,12 +166,24 @@ class GivenNumbers:
         self._sources[symbol.name] = number, source
         most = self._builder.node("Min", [source, scalar(self._builder, HIGHEST, I64)])
         self._builder.holds(number, self._builder.node("Max", [most, scalar(self._builder, 0, I64)]))
-        self._require(source, 0, HIGHEST)
+        self._refuse_below(symbol.name, source, 0)
 
-    def _require(self, source: Value, low: int, high: int) -> None:
-        for op, limit in (("GreaterOrEqual", low), ("LessOrEqual", high)):
-            if limit != HIGHEST:
-                self._builder.conditions.append(self._builder.node(op, [source, scalar(self._builder, limit, I64)]))
+    def _require(self, name: str, source: Value, low: int, high: int) -> None:
+        if low > 0:
+            self._refuse_below(name, source, low)
+        if high != HIGHEST:
+            self._builder.conditions.append(self._builder.node("LessOrEqual", [source, scalar(self._builder, high, I64)]))
+
+    def _refuse_below(self, name: str, source: Value, low: int) -> None:
+        """Make a run fail where a number is below LOW. What it lacks is counted, for the host to say which number it was, and its value."""
+        builder = self._builder
+        lacking = f"{low} - {name}" if low else f"-{name}"
+        least, nothing, within = (scalar(builder, value, I64) for value in (low, 0, -HIGHEST))
+        shortfall = builder.node("Max", [builder.node("Sub", [least, builder.node("Max", [source, within])]), nothing])
+        number = builder.count(lacking, HIGHEST + low)
+        builder.holds(number, shortfall)
+        builder.bounds.limits += [Limit(name=lacking, count=symbol.name, most=0) for symbol in symbols(number)]
+        builder.conditions.append(builder.node("LessOrEqual", [shortfall, nothing]))
 
 
 def _may_decide(value: Value) -> bool:
