@@ -143,9 +143,9 @@ def _relaxed(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> It
 
 
 def _undone(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> Iterator[tuple[int, int, bool]]:
-    """Yield, as `_relaxed`, expressions without a quotient by dimensions whose factors are together a multiple of its divisor."""
+    """Yield, as `_relaxed`, expressions without a quotient whose factors are together a multiple of its divisor: n*n - 3*n*(n // 3)."""
     for atom in dict.fromkeys(atom for monomial, _ in varying for atom, _ in monomial):
-        if not isinstance(atom, Quotient) or not isinstance(atom.divisor, Symbolic) or atom.divisor.low < 1:
+        if not isinstance(atom, Quotient) or lower(atom.divisor) < 1:
             continue
         rest: dict[Monomial, int] = {(): constant}
         factor: dict[Monomial, int] = {}

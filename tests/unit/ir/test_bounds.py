@@ -63,6 +63,7 @@ def test_what_a_division_by_a_dimension_leaves_lies_below_it() -> None:
     assert n % (m + 1) < m + 1 and upper(n % (m + 1)) == 9
     assert k * left >= 0 and k * left <= k * (m - 1) and upper(5 * k * left) == 160
     assert m - left >= 1 and n + m - left >= n + 1
+    assert n * (n % 3) >= 0 and n * (n % 3) <= 2 * n and upper((n % 3) * k) == 8
 
 
 @pytest.mark.parametrize(
