@@ -114,6 +114,8 @@ bool Block::run_block(std::uint64_t linear_index) {
         abandon_threads();
     } else if (!shared_memory_.check_guards()) {
         failure_ = block_failure(FailureKind::kIllegalAddress, *this, "a write outside of the dynamic shared memory");
+    } else {
+        check_dependencies();
     }
     if (!failure_) {
         for (unsigned i = 0; i < thread_count_; ++i) sanitizer::destroy_fiber(threads_[i].fiber);
@@ -127,6 +129,7 @@ void Block::reset_threads() {
         threads_[i].fiber = sanitizer::create_fiber();
         ready_[i] = &threads_[i];
     }
+    has_waited = is_idle = false;
     ready_first_ = 0;
     ready_count_ = live_ = thread_count_;
     yields_in_vain_ = 0;
@@ -253,6 +256,15 @@ void Block::check_units() {
     const DeferredOperation &operation = asynchronous_.front();
     stop(block_failure(FailureKind::kMisuse, *this,
                        "the block ends with a " + std::string(operation.name) + " in flight, started in " + to_string(operation.site)));
+}
+
+void Block::check_dependencies() {
+    if (has_waited) {
+        grid_->note_wait();
+    } else if (launch_->is_dependent && !is_idle) {
+        failure_ = block_failure(FailureKind::kMisuse, *this,
+                                 "no thread has called dependency_wait, although the launch may begin before those ahead of it have ended");
+    }
 }
 
 Thread *Block::take_ready() {

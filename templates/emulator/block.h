@@ -79,6 +79,7 @@ private:
     void run_threads(Stack &own);
     void check_finished(Thread &thread);
     void check_units();
+    void check_dependencies();
 
     alignas(64) unsigned char workspace_[64 * 1024];
 

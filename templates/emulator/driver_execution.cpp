@@ -49,9 +49,10 @@ cu_result check_geometry(const cu_kernel_node_params &parameters) {
     return CU_OK;
 }
 
-cu_result launch(cu_stream stream, const cu_kernel_node_params &parameters) {
+cu_result launch(cu_stream stream, const cu_kernel_node_params &parameters, bool is_dependent = false) {
     if (const cu_result result = check_stream(stream)) return result;
     PreparedLaunch prepared;
+    if (is_dependent) prepared.set_dependent();
     if (const cu_result result = prepared.prepare(parameters)) return result;
     return prepared.run();
 }
@@ -63,16 +64,18 @@ cu_result launch_kernel(cu_function function, unsigned grid_x, unsigned grid_y, 
 }
 
 cu_result launch_kernel_extended(const cu_launch_config *config, cu_function function, void **parameters, void **extra) {
+    bool is_dependent = false;
     for (unsigned i = 0; i < config->attribute_count; ++i) {
+        const cu_launch_attribute &attribute = config->attributes[i];
+        if (attribute.id != CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return error(CU_ERROR_NOT_SUPPORTED, "launch attribute " + std::to_string(attribute.id) + " is not emulated");
         // Kernels that may overlap may also run one after the other.
-        if (config->attributes[i].id != CU_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION) {
-            return error(CU_ERROR_NOT_SUPPORTED, "launch attribute " + std::to_string(config->attributes[i].id) + " is not emulated");
-        }
+        is_dependent = attribute.value.programmatic_stream_serialization_allowed != 0;
     }
     cu_kernel_node_params node = {function, {}, {}, config->shared_bytes, parameters, extra, nullptr, nullptr};
     std::memcpy(node.grid, config->grid, sizeof node.grid);
     std::memcpy(node.block, config->block, sizeof node.block);
-    return launch(config->stream, node);
+    return launch(config->stream, node, is_dependent);
 }
 
 cu_result stream_create(cu_stream *stream, unsigned) {
@@ -151,7 +154,7 @@ cu_result PreparedLaunch::prepare(const cu_kernel_node_params &parameters) {
 }
 
 cu_result PreparedLaunch::run() const {
-    Failure failure = emulated::run({kernel_, grid_, block_, shared_bytes_, arguments_.data(), options()});
+    Failure failure = emulated::run({kernel_, grid_, block_, shared_bytes_, arguments_.data(), options(), is_dependent_});
     if (!failure) return CU_OK;
     failure.text = "kernel " + std::string(kernel_->name) + ": " + failure.text;
     return fail_launch(failure);

@@ -60,6 +60,7 @@ cu_result graph_add_dependencies(cu_graph graph, const cu_graph_node *from, cons
         if (edges && (edges[i].from_port > CU_GRAPH_PORT_PROGRAMMATIC || edges[i].to_port != 0 ||
                       (edges[i].type == CU_GRAPH_DEPENDENCY_PROGRAMMATIC) != (edges[i].from_port == CU_GRAPH_PORT_PROGRAMMATIC)))
             return error(CU_ERROR_INVALID_VALUE, "cuGraphAddDependencies: ports that do not belong to the type of the edge");
+        if (edges && edges[i].type == CU_GRAPH_DEPENDENCY_PROGRAMMATIC) to[i]->launch.set_dependent();
     }
     return CU_OK;
 }

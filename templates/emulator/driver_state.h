@@ -43,6 +43,8 @@ public:
     // Checks the geometry against the limits of the device and copies the argument block.
     cu_result prepare(const cu_kernel_node_params &parameters);
     cu_result run() const;
+    // The launch may begin before the one ahead of it has ended.
+    void set_dependent() { is_dependent_ = true; }
 
 private:
     // Kernel arguments may hold a tensor map, which is aligned to 64 bytes.
@@ -54,6 +56,7 @@ private:
     Index3 grid_ = {};
     Index3 block_ = {};
     unsigned shared_bytes_ = 0;
+    bool is_dependent_ = false;
     std::vector<Chunk> arguments_;
 };
 

@@ -19,6 +19,10 @@ public:
     void stop(Failure failure);
     Failure take_failure() { return std::move(failure_); }
 
+    // A thread of a block has waited for the kernels ahead.
+    void note_wait() { has_waited_.store(true, std::memory_order_relaxed); }
+    bool has_waited() const { return has_waited_.load(std::memory_order_relaxed); }
+
     void enter() { ++running_; }
     void leave() { --running_; }
     // Whether another OS thread runs a block.
@@ -33,6 +37,7 @@ private:
     std::atomic<std::uint64_t> handed_out_{0};
     std::atomic<int> running_{0};
     std::atomic<bool> stopped_{false};
+    std::atomic<bool> has_waited_{false};
     std::mutex failure_mutex_;
     Failure failure_;
 };

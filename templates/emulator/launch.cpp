@@ -77,7 +77,11 @@ Failure run(const Launch &launch) {
     machine.workers.run(
         os_threads(launch),
         [](void *context, Block &block) { block.run(static_cast<Job *>(context)->launch, static_cast<Job *>(context)->grid); }, &job);
-    return job.grid.take_failure();
+    Failure failure = job.grid.take_failure();
+    // Then a launch behind it waits for it, and it for none.
+    if (!failure && launch.is_dependent && !job.grid.has_waited())
+        return {FailureKind::kMisuse, "all blocks have nothing to do, and none has called dependency_wait, which orders other launches"};
+    return failure;
 }
 
 }  // namespace nautilus::emulated

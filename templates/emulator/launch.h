@@ -19,6 +19,7 @@ struct Launch {
     unsigned shared_bytes;
     const void *arguments;
     Options options;
+    bool is_dependent = false;  // it may begin before the launch ahead of it has ended
 
     std::uint64_t blocks() const { return std::uint64_t{grid.x} * grid.y * grid.z; }
     std::uint64_t block_threads() const { return std::uint64_t{block.x} * block.y * block.z; }

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-import re
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from nautilus_cli import resources
 from nautilus_cli.codegen import Rendered, render
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
-from nautilus_cli.kernels.base import Geometry, KernelRequest, TensorMap
+from nautilus_cli.kernels.base import Geometry, KernelRequest
 from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.numerics import EXACT, Tolerance, compare
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.builder import build
-from tests.emulated import tensor_maps as tensor_maps_in_tests
-from tests.emulated.tensor_maps import MAP_ALIGNMENT, aligned_buffer, encode
+from tests.emulated.driver import Driver
 
 GUARD_BYTES = 48
 """Before and after each buffer: not a multiple of 32, so that no kernel can rely on more than the 16 bytes that it is promised."""
@@ -196,8 +192,9 @@ class EmulatedRunner:
         assert self._image.nautilus_emulator_configure(ctypes.byref(chosen)) == 0
 
     def launch(self, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Launch the case's kernel."""
-        return self._driver.launch(self._module, self._rendered[case.name].symbol, case, buffers)
+        """Launch the case's kernel, as one that may begin before those ahead have ended: the emulator holds it to waiting for them."""
+        function = self._driver.function(self._module, self._rendered[case.name].symbol)
+        return _launch(self._driver, function, case, buffers, is_dependent=True)
 
 
 class DeviceRunner:
@@ -222,12 +219,27 @@ class DeviceRunner:
         symbol = self._rendered[case.name].symbol
         module = self._driver.load(self._images[symbol])
         try:
+            function = self._driver.function(module, symbol)
             if not self._is_exact:
-                return self._driver.launch(module, symbol, case, buffers)
-            after = self._driver.launch(module, symbol, case, [buffer[:-GUARD_BYTES] for buffer in buffers])
+                return _launch(self._driver, function, case, buffers)
+            after = _launch(self._driver, function, case, [buffer[:-GUARD_BYTES] for buffer in buffers])
             return [np.concatenate([data, buffer[-GUARD_BYTES:]]) for data, buffer in zip(after, buffers, strict=True)]
         finally:
             self._driver.unload(module)
+
+
+def _launch(
+    driver: Driver, function: ctypes.c_void_p, case: Case, buffers: Sequence[np.ndarray], *, is_dependent: bool = False
+) -> list[np.ndarray]:
+    return driver.launch(
+        function,
+        case.geometry,
+        buffers,
+        guard_bytes=GUARD_BYTES,
+        scalars=case.scalars,
+        maps=bind(tensor_maps(case.request), case.sizes),
+        is_dependent=is_dependent,
+    )
 
 
 class _EmulatorOptions(ctypes.Structure):
@@ -239,108 +251,3 @@ class _EmulatorOptions(ctypes.Structure):
         ("threads", ctypes.c_uint),
         ("seed", ctypes.c_ulonglong),
     )
-
-
-_FUNCTION = re.compile(r"\bX\((?P<name>cu\w+), \"(?P<symbol>\w+)\"")
-
-
-class Driver:
-    """The functions of templates/host/driver.h, of an emulated image or of libcuda.
-
-    Args:
-        functions: by name.
-        last_error: tells more about a failure.
-    """
-
-    def __init__(self, functions: Mapping[str, Callable[..., int]], last_error: Callable[[], str]) -> None:
-        self._functions = functions
-        self._last_error = last_error
-        context = ctypes.c_void_p()
-        self._call("cuInit", 0)
-        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
-        self._call("cuCtxPushCurrent", context)
-
-    @classmethod
-    def emulated(cls, image: ctypes.CDLL) -> Driver:
-        """Return the driver that an emulated image fills into the table, as the host code asks for it."""
-        names = [match["name"] for match in _header()]
-        table = (ctypes.c_void_p * (1 + len(names)))()
-        table[0] = ctypes.sizeof(table)
-        assert image.nautilus_emulated_driver(table) == 0, "the image knows another table"
-        last_error = image.nautilus_emulator_last_error
-        last_error.restype = ctypes.c_char_p
-        functions = {name: ctypes.CFUNCTYPE(ctypes.c_int)(address or 0) for name, address in zip(names, table[1:], strict=True)}
-        return cls(functions, lambda: last_error().decode())
-
-    @classmethod
-    def real(cls) -> Driver:
-        """Return the machine's own driver."""
-        library = ctypes.CDLL("libcuda.so.1")
-        return cls({match["name"]: getattr(library, match["symbol"]) for match in _header()}, lambda: "")
-
-    def load(self, image: bytes) -> ctypes.c_void_p:
-        """Return the module of an image."""
-        module = ctypes.c_void_p()
-        self._call("cuModuleLoadData", ctypes.byref(module), image)
-        return module
-
-    def unload(self, module: ctypes.c_void_p) -> None:
-        """Forget a module."""
-        self._call("cuModuleUnload", module)
-
-    def launch(self, module: ctypes.c_void_p, symbol: str, case: Case, buffers: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Launch a kernel on copies of some buffers, each passed from behind its first guard, and return what they hold afterwards."""
-        function = ctypes.c_void_p()
-        self._call("cuModuleGetFunction", ctypes.byref(function), module, symbol.encode())
-        pointers: list[ctypes.c_ulonglong] = []
-        try:
-            for buffer in buffers:
-                pointer = ctypes.c_ulonglong()
-                self._call("cuMemAlloc", ctypes.byref(pointer), ctypes.c_size_t(buffer.nbytes))
-                pointers.append(pointer)
-                self._call("cuMemcpyHtoDAsync", pointer, ctypes.c_void_p(buffer.ctypes.data), ctypes.c_size_t(buffer.nbytes), None)
-            words = [pointer.value + GUARD_BYTES for pointer in pointers] + [word & (2**64 - 1) for word in case.scalars]
-            maps = [self._encoded(tensor, words[tensor.slot]) for tensor in bind(tensor_maps(case.request), case.sizes)]
-            content = b"".join(maps) + struct.pack(f"<{len(words)}Q", *words)
-            block = aligned_buffer(-(-len(content) // MAP_ALIGNMENT) * MAP_ALIGNMENT, MAP_ALIGNMENT)
-            block[: len(content)] = content
-            parameters = (ctypes.c_void_p * 1)(ctypes.addressof(block))
-            geometry = case.geometry
-            if geometry.smem_bytes:
-                self._call("cuFuncSetAttribute", function, _MAX_DYNAMIC_SHARED_BYTES, geometry.smem_bytes)
-            self._call("cuLaunchKernel", function, *geometry.grid, geometry.threads, 1, 1, geometry.smem_bytes, None, parameters, None)
-            self._call("cuStreamSynchronize", None)
-            after = [np.empty_like(buffer) for buffer in buffers]
-            for pointer, buffer in zip(pointers, after, strict=True):
-                self._call("cuMemcpyDtoHAsync", ctypes.c_void_p(buffer.ctypes.data), pointer, ctypes.c_size_t(buffer.nbytes), None)
-            self._call("cuStreamSynchronize", None)
-        finally:
-            for pointer in pointers:
-                self._functions["cuMemFree"](pointer)
-        return after
-
-    def _encoded(self, tensor: TensorMap, address: int) -> bytes:
-        described = tensor_maps_in_tests.TensorMap(
-            array=tensor.slot,
-            element=tensor.element,
-            extents=tensor.extents,
-            strides=tensor.strides,
-            box=tensor.box,
-            swizzle=tensor.swizzle,
-            offset=tensor.offset,
-        )
-        status, encoded = encode(self._functions["cuTensorMapEncodeTiled"], described, address)
-        assert status == 0, f"cuTensorMapEncodeTiled failed with {status} for {tensor} {self._last_error()}"
-        return encoded
-
-    def _call(self, name: str, *arguments: object) -> None:
-        status = self._functions[name](*arguments)
-        assert status == 0, f"{name} failed with {status} {self._last_error()}"
-
-
-_MAX_DYNAMIC_SHARED_BYTES = 8
-"""CU_FUNCTION_MAX_DYNAMIC_SHARED_BYTES."""
-
-
-def _header() -> list[re.Match[str]]:
-    return list(_FUNCTION.finditer((resources.host() / "driver.h").read_text()))

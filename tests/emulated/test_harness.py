@@ -12,7 +12,8 @@ import pytest
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain.builder import build
 from tests.emulated.cases.pointwise import several_stores
-from tests.emulated.harness import GUARD_BYTES, Case, DeviceRunner, Driver, check, distinct, render_all
+from tests.emulated.driver import Driver
+from tests.emulated.harness import GUARD_BYTES, Case, DeviceRunner, check, distinct, render_all
 
 (CASE,) = several_stores()
 

@@ -14,7 +14,8 @@ from tests.emulated.cases import gemm_mma as mma
 from tests.emulated.cases import gemm_skinny as skinny
 from tests.emulated.cases import gemm_wgmma as wgmma
 from tests.emulated.cases.products import opened
-from tests.emulated.harness import Case, DeviceRunner, Driver, check
+from tests.emulated.driver import Driver
+from tests.emulated.harness import Case, DeviceRunner, check
 from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu

@@ -15,7 +15,8 @@ import pytest
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.targets.registry import for_capability, target
 from nautilus_cli.toolchain.device import driver
-from tests.emulated.harness import OLDEST, Case, DeviceRunner, Driver, check
+from tests.emulated.driver import Driver
+from tests.emulated.harness import OLDEST, Case, DeviceRunner, check
 from tests.gpu.on_device import skip_without_device
 
 pytestmark = pytest.mark.gpu

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from tests.bench.gemm.jobs import Job, Product
+from tests.emulated.driver import PROGRAMMATIC_STREAM_SERIALIZATION, LaunchAttribute, LaunchConfig
 from tests.emulated.tensor_maps import MAP_ALIGNMENT, TensorMap, aligned_buffer, encode
 
 ROTATED_BYTES = 160 << 20
@@ -33,31 +34,11 @@ ERRORS = {"fp16": 2e-3, "bf16": 1.2e-2, "fp32": 1e-5, "tf32": 2e-3, "3xtf32": 1e
 
 _MAX_DYNAMIC_SHARED_BYTES = 8
 _CLUSTER_DIMENSION = 4
-_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 _PROMOTION_256_BYTES = 3
 
 
 Run = Callable[[int], None]
 """Launches something once, told the number of the launch."""
-
-
-class LaunchAttribute(ctypes.Structure):
-    """CUlaunchAttribute."""
-
-    _fields_ = (("id", ctypes.c_uint), ("pad", ctypes.c_uint), ("value", ctypes.c_int * 16))
-
-
-class LaunchConfig(ctypes.Structure):
-    """CUlaunchConfig."""
-
-    _fields_ = (
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared_bytes", ctypes.c_uint),
-        ("stream", ctypes.c_void_p),
-        ("attributes", ctypes.POINTER(LaunchAttribute)),
-        ("attribute_count", ctypes.c_uint),
-    )
 
 
 class Cuda:
@@ -124,7 +105,7 @@ class Cuda:
     def launch(self, job: Job, function: ctypes.c_void_p, block: ctypes.Array[ctypes.c_char], *, is_dependent: bool) -> None:
         """Launch on torch's current stream, with programmatic dependent launch or without."""
         parameters = (ctypes.c_void_p * 1)(ctypes.addressof(block))
-        attribute = LaunchAttribute(id=_PROGRAMMATIC_STREAM_SERIALIZATION)
+        attribute = LaunchAttribute(id=PROGRAMMATIC_STREAM_SERIALIZATION)
         attribute.value[0] = 1
         config = LaunchConfig(
             grid=job.geometry.grid,

@@ -79,6 +79,9 @@ struct LinearRecurrenceKernel {
 
   NAUTILUS_DEVICE void run() {
     device::dependency_wait();
+    if constexpr (!Problem::Batch::kIsStatic) {
+      if (sequence >= static_cast<Index>(Problem::Batch::get(arguments))) return;  // of no sequences there is a block all the same
+    }
     NAUTILUS_UNROLL
     for (int row = 0; row < kRows; ++row) {
       state[row] = splat<kVector>(Sum(0));

@@ -19,13 +19,15 @@ struct ThreadView {
     unsigned lane;
 };
 
-// The part of a block that kernel text reads directly.
+// The part of a block that kernel text reads directly, and what it notes about itself.
 struct BlockView {
     Index3 index;
     Index3 extent;
     Index3 grid_extent;
     unsigned char *shared;
     unsigned shared_bytes;
+    bool has_waited;  // a thread has, for the kernels ahead
+    bool is_idle;     // a thread has left, since the block has nothing to do
 };
 
 // A kernel as a function of its argument block.
@@ -60,6 +62,10 @@ NAUTILUS_DEVICE const StackTop &stack_top() {
 
 NAUTILUS_DEVICE const ThreadView &current_thread() { return *stack_top().thread; }
 NAUTILUS_DEVICE const BlockView &current_block() { return *stack_top().block; }
+
+// A launch that may begin before those ahead have ended fails where a block notes neither, or no block has waited.
+NAUTILUS_DEVICE void note_dependency_wait() { stack_top().block->has_waited = true; }
+NAUTILUS_DEVICE void note_idle_block() { stack_top().block->is_idle = true; }
 
 // Stops the launch with an error of the calling thread.
 [[noreturn]] void fail(const char *message, Site site);
