@@ -1,4 +1,4 @@
-"""Fills the generated parts of README.md (the C example, the table of operators) and writes docs/operators.md.
+"""Fills the generated parts of README.md (the C example, the targets, the table of operators) and writes docs/operators.md.
 
 Usage: python docs/readme.py [--check]                  --check only says, by the exit code, whether all is up to date
        python docs/readme.py --conformance RESULT.json  also takes counts from what `make conformance ARGS='--json RESULT.json'` wrote;
@@ -25,7 +25,8 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.types import F32, TensorType
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Cast, Decompose, HostOnly, Movement, Pointwise, Reduction
-from nautilus_cli.passes.legalization.supported import MOST_SPATIAL, WINDOW_FAMILIES
+from nautilus_cli.passes.legalization.supported import MOST_SPATIAL
+from nautilus_cli.targets.registry import targets
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -130,7 +131,7 @@ def limits(name: str) -> str:
     lowering, found = operator.lowering, []
     if isinstance(lowering, HostOnly) and name not in constructs() and "must be known" in lowering.reason:
         found.append(lowering.reason)
-    if isinstance(lowering, Anchor) and lowering.family in WINDOW_FAMILIES:
+    if isinstance(lowering, Anchor) and lowering.slides_windows:
         found.append(f"up to {MOST_SPATIAL} spatial dimensions")
     results = defs.get_schema(name).max_output if domain(name) == ONNX and defs.has(name) else 1
     if isinstance(lowering, Anchor) and lowering.results < results:
@@ -199,9 +200,16 @@ def kept_results() -> dict[str, Any] | None:
     return found
 
 
+def targets_line() -> str:
+    """Return which architectures there are kernels for."""
+    *names, last = (name for name, target in targets().items() if not target.is_emulated)
+    return f"Kernels compile for {', '.join(names)} and {last}."
+
+
 def filled(text: str) -> str:
     """Return the README with its generated parts made anew."""
     text = re.sub(r"(<!-- example: .*? -->\n```c\n).*?(\n```)", lambda m: m[1] + EXAMPLE.read_text().rstrip() + m[2], text, flags=re.DOTALL)
+    text = re.sub(r"(<!-- targets: .*? -->\n)[^\n]*", lambda m: m[1] + targets_line(), text)
     return re.sub(r"(<!-- support: .*? -->\n).*?(\n\n## )", lambda m: m[1] + support_table() + m[2], text, flags=re.DOTALL)
 
 

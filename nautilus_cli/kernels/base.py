@@ -87,6 +87,20 @@ class HasOptionalFunctors(Protocol):
 
 
 @runtime_checkable
+class NeedsKnownSizes(Protocol):
+    """A family whose legality, geometry or device code needs numbers; the kernels of all others take sizes as arguments."""
+
+    needs_known_sizes: bool
+
+
+@runtime_checkable
+class ReachesByFunctors(Protocol):
+    """A family that says whether its kernels reach memory through their functors alone."""
+
+    reaches_by_functors: bool
+
+
+@runtime_checkable
 class Mapped(Protocol):
     """A family whose kernels take tensor maps."""
 
@@ -128,6 +142,16 @@ class Priced(Protocol):
     def open_ns(self, problem: Any, schedule: Any, target: Target) -> int:
         """Return about what `estimated_us` says, in nanoseconds, as an expression of the sizes."""
         ...
+
+
+def takes_open_sizes(family: Family) -> bool:
+    """Whether the kernels of a family take sizes that only a run knows."""
+    return not (isinstance(family, NeedsKnownSizes) and family.needs_known_sizes)
+
+
+def reaches_by_functors(family: Family) -> bool:
+    """Whether the kernels of a family reach memory through their functors alone; others have pointers that they follow by themselves."""
+    return isinstance(family, ReachesByFunctors) and family.reaches_by_functors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,4 +54,4 @@ class GemmFamily(ProductFamily[Product, Schedule]):
         return product.open_ns(problem.product, schedule, target)
 
 
-FAMILY = GemmFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule)
+FAMILY = GemmFamily(name="gemm", rules=product, problem_type=Problem, schedule_type=Schedule, reaches_by_functors=True)

@@ -75,6 +75,8 @@ class LinearRecurrenceFamily:
     headers = ("nautilus/kernels/linear_recurrence.cuh",)
     problem_type = Problem
     schedule_type = Schedule
+    reaches_by_functors = True
+    needs_known_sizes = True
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""

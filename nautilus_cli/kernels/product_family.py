@@ -58,6 +58,7 @@ class ProductFamily(StubByName, Generic[Product, Schedule]):
         problem_type: of its problems.
         schedule_type: of its schedules.
         optional_functors: those that a request may leave out; they do nothing then.
+        reaches_by_functors: whether its kernels reach memory through their functors alone.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ProductFamily(StubByName, Generic[Product, Schedule]):
     problem_type: type[ProductProblem[Product]]
     schedule_type: type[Schedule]
     optional_functors: tuple[str, ...] = ()
+    reaches_by_functors: bool = False
 
     def violations(self, problem: Any, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""

@@ -71,6 +71,7 @@ class RowFamily:
     headers = ("nautilus/kernels/row.cuh",)
     problem_type = Problem
     schedule_type = Schedule
+    reaches_by_functors = True
 
     def violations(self, problem: Problem, schedule: Schedule, target: Target) -> tuple[str, ...]:
         """Return why this schedule cannot serve this problem on this target; empty where it can."""

@@ -116,7 +116,7 @@ OPERATOR = Operator(
     name="Conv",
     infer=infer_convolution,
     evaluate=evaluate_convolution,
-    lowering=Anchor("conv", prologue=(0,)),
+    lowering=Anchor("conv", prologue=(0,), slides_windows=True),
     source="ONNX 28, Conv-22",
     attributes=ConvAttrs,
     normalise=normal_convolution,

@@ -182,7 +182,7 @@ OPERATOR = Operator(
     name="ConvTranspose",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("conv_transpose", prologue=(0,)),
+    lowering=Anchor("conv_transpose", prologue=(0,), slides_windows=True),
     source="ONNX 28, ConvTranspose-22",
     attributes=ConvTransposeAttrs,
     normalise=_normalise,

@@ -163,7 +163,7 @@ OPERATOR = Operator(
     name="GridSample",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("grid_sample", prologue=(0, 1)),
+    lowering=Anchor("grid_sample", prologue=(0, 1), keeps_order=True),
     source="ONNX 28, GridSample-22",
     attributes=GridSampleAttrs,
     since=20,

@@ -14,7 +14,7 @@ OPERATOR = Operator(
     name=INTEGER_CONV,
     infer=partial(infer_convolution, allowed=(I32,)),
     evaluate=evaluate_convolution,
-    lowering=Anchor("conv", prologue=(0,)),
+    lowering=Anchor("conv", prologue=(0,), slides_windows=True),
     source="ONNX 28, ConvInteger-10: its sums; they wrap, and outside the image is zero",
     attributes=ConvAttrs,
     normalise=partial(normal_convolution, op=INTEGER_CONV),

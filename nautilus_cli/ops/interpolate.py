@@ -75,7 +75,7 @@ OPERATOR = Operator(
     name="nautilus::Interpolate",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("resize", prologue=(0,)),
+    lowering=Anchor("resize", prologue=(0,), keeps_order=True),
     source="Nautilus's own: Resize with its coordinates computed",
     attributes=InterpolateAttrs,
 )

@@ -28,6 +28,6 @@ OPERATOR = Operator(
     name="nautilus::PixelSample",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("grid_sample", prologue=(0, 1)),
+    lowering=Anchor("grid_sample", prologue=(0, 1), keeps_order=True),
     source="Nautilus's own: linear GridSample whose places count elements; beyond the image there is zero",
 )

@@ -130,7 +130,7 @@ OPERATOR = Operator(
     name=NAME,
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("compaction", prologue=(0,), epilogue=False, results=2),
+    lowering=Anchor("compaction", prologue=(0,), epilogue=False, results=2, reads_once=True),
     source="the elements of a vector that are kept: their places, and how many there are",
     attributes=PlacesAttrs,
 )

@@ -199,7 +199,7 @@ def _row(
         name=name,
         infer=_infer_with(allowed),
         evaluate=evaluate,
-        lowering=Anchor("pool", prologue=(0,), results=2 if name == "MaxPool" else 1),
+        lowering=Anchor("pool", prologue=(0,), results=2 if name == "MaxPool" else 1, slides_windows=True),
         source=f"ONNX 28, {name}-22",
         attributes=attributes,
         since=since,

@@ -118,7 +118,7 @@ OPERATOR = Operator(
     name="nautilus::RegionPool",
     infer=_infer,
     evaluate=_evaluate,
-    lowering=Anchor("region_pool", prologue=(0, 1, 2)),
+    lowering=Anchor("region_pool", prologue=(0, 1, 2), keeps_order=True),
     source="Nautilus's own: RoiAlign and MaxRoiPool with their corners computed",
     attributes=RegionPoolAttrs,
 )

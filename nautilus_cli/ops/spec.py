@@ -153,12 +153,18 @@ class Anchor:
         prologue: operands whose elements may be computed while they are loaded.
         epilogue: whether pointwise work may follow on the result before it is stored.
         results: how many of its results the kernel gives.
+        slides_windows: whether it goes over images of up to three spatial dimensions, window by window; they lie channels-last then.
+        keeps_order: whether it runs over any order of dimensions in memory, so that its result lies as its first operand does.
+        reads_once: whether it loads each element once, so that any pointwise work may be done there.
     """
 
     family: str
     prologue: tuple[int, ...]
     epilogue: bool = True
     results: int = 1
+    slides_windows: bool = False
+    keeps_order: bool = False
+    reads_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from nautilus_cli.kernels.registry import families
 from nautilus_cli.kernels.wgmma_product import Schedule
 from nautilus_cli.kernels.wgmma_product.resources import spare_registers
 from nautilus_cli.lowering.building.lowered import main_storage
-from nautilus_cli.targets.registry import target
+from nautilus_cli.targets.registry import target, targets
 from nautilus_cli.toolchain.cache import Cache
 from nautilus_cli.toolchain.nvrtc import compile_kernel
 from tests.emulated.building import Steps
@@ -29,7 +29,7 @@ from tests.emulated.harness import OLDEST, Case
 SHAPE: dict[str, Any] = {"batch": 1, "m": 1024, "n": 1536, "k": 2048, "a_k_last": True, "b_k_last": True, "multiply": F16}
 
 
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"])
+@pytest.mark.parametrize("architecture", [name for name, known in targets().items() if not known.is_emulated])
 @pytest.mark.parametrize("family", families())
 def test_compiles(family: str, architecture: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     request = representative(family)

@@ -13,10 +13,9 @@ from nautilus_cli.ir.dims import is_symbolic
 from nautilus_cli.ir.expression import Load, Store
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.ir.index_map import IndexMap
+from nautilus_cli.kernels.base import reaches_by_functors
+from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.building.lowered import Lowered
-
-FAMILIES = frozenset({"gemm", "linear_recurrence", "pointwise", "row", "scan"})
-"""Families that reach memory through their functors alone; others have pointers that they follow by themselves."""
 
 ALIGNMENT_BYTES = 16
 """What kernels rely on in every pointer, so that the offset in the kernel keeps the rest."""
@@ -27,7 +26,7 @@ T = TypeVar("T")
 def rebased(lowered: Lowered) -> tuple[Lowered, tuple[int, ...]]:
     """Return a kernel whose pointers may begin inside of tensors, and for each of them how many bytes it does."""
     count = len(lowered.slots.referents)
-    if lowered.family not in FAMILIES:
+    if not reaches_by_functors(family(lowered.family)):
         return lowered, (0,) * count
     begins = _begins(lowered)
     moved = {slot: elements for slot, (elements, _) in begins.items() if elements}

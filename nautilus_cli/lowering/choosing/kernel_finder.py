@@ -9,12 +9,12 @@ from typing import Any
 
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.dims import Symbol
-from nautilus_cli.kernels.base import Choose, Family, Mapped, Persistent, Ranked
+from nautilus_cli.kernels.base import Choose, Family, Mapped, Persistent, Ranked, takes_open_sizes
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.lowering.choosing import ladders
 from nautilus_cli.lowering.choosing.choice import EMULATES, Chosen
 from nautilus_cli.lowering.choosing.open_problems import Problems, just_below, of_something
-from nautilus_cli.lowering.choosing.ranges import OPEN_FAMILIES, RangedChoice, is_legal
+from nautilus_cli.lowering.choosing.ranges import RangedChoice, is_legal
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target as target_named
 
@@ -60,7 +60,7 @@ class KernelFinder:
         found: list[tuple[float, Chosen]] = []
         for name, problem in problems.items():
             family = families()[name]
-            if name not in OPEN_FAMILIES:
+            if not takes_open_sizes(family):
                 continue
             at = bind(problem, sizes)
             for problem_there in (at, bind(problem, just_below(problem, sizes))):

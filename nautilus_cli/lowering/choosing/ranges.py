@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import islice, product
 from math import isqrt, lcm
 from typing import Any
 
 from nautilus_cli.errors import ModelError
 from nautilus_cli.ir.binding import bind, dimensions, expressions, map_expressions
-from nautilus_cli.ir.dims import Symbol, is_symbolic, lower, upper
+from nautilus_cli.ir.dims import Symbol, lower, upper
 from nautilus_cli.ir.undecided import UndecidedError
-from nautilus_cli.kernels.base import Choose, Family
+from nautilus_cli.kernels.base import Choose, Family, takes_open_sizes
 from nautilus_cli.targets.base import Target
 
 MULTIPLE = 8
 """Divisor of sizes for which there are kernels of their own: of 16-bit elements, what one transaction moves."""
-
-OPEN_FAMILIES = frozenset(
-    {
-        "compaction",
-        "conv",
-        "conv_transpose",
-        "depthwise",
-        "elimination",
-        "gather",
-        "gemm",
-        "gemm_mma",
-        "gemm_skinny",
-        "gemm_wgmma",
-        "grid_sample",
-        "pointwise",
-        "pool",
-        "recurrent",
-        "region_pool",
-        "resize",
-        "row",
-        "scan",
-        "scatter",
-        "suppression",
-        "top_k",
-    }
-)
-"""Families whose kernels take sizes as arguments: the others' legality, geometry or device code still need numbers."""
-
-_WITH_OPEN_LISTS = frozenset({"gather", "grid_sample", "resize", "scatter"})
-"""Those whose lists of numbers may be arguments too."""
 
 NO_POINTS: Mapping[str, tuple[int, ...]] = {}
 
@@ -78,15 +48,11 @@ class RangedChoice:
         dims = dimensions(problem)
         if not any(True for _ in expressions(problem)):
             return self._choose(family, problem, target)
-        if family.name not in OPEN_FAMILIES:
+        if not takes_open_sizes(family):
             raise ModelError(
                 f"{family.name} kernels do not support open dimensions yet ({', '.join(d.name for d in dims)})",
                 hint="Give fixed sizes with --shape.",
             )
-        for field in fields(problem):
-            value = getattr(problem, field.name)
-            if family.name not in _WITH_OPEN_LISTS and isinstance(value, tuple) and any(map(is_symbolic, value)):
-                raise ModelError(f"{family.name} kernels do not support open dimensions in their {field.name} yet")
         for schedule in self._candidates(family, problem, dims, target):
             if is_legal(family, problem, schedule, target):
                 return schedule

@@ -14,9 +14,6 @@ from nautilus_cli.passes.dataflow import Dataflow, leaves
 from nautilus_cli.passes.fusion.clusters import Cluster, Clusters
 from nautilus_cli.passes.fusion.fusible import is_cheap_node, is_pointwise
 
-READ_ONCE = frozenset({"compaction"})
-"""Families that load each element once, so that anything pointwise may be evaluated there."""
-
 PROLOGUE_NODES = 4
 """Longest prologue; a longer chain is a kernel of its own, since every tile that loads the operand would repeat it."""
 
@@ -42,10 +39,10 @@ def try_prologue(clusters: Clusters, node: Node, stored_left: Collection[Node], 
     is_left = cluster.kind in PRODUCTS and feeds_left(flow, anchor, node)
     if (is_left and anchor in stored_left) or any(reader in gathers for reader in readers):  # a gather's indices are in memory
         return
-    if not (is_cheap_node(node) or ((is_left or cluster.kind in READ_ONCE) and is_pointwise(node)) or (is_left and node in gathers)):
-        return
     traits = operators()[anchor.op].lowering
     assert isinstance(traits, Anchor)
+    if not (is_cheap_node(node) or ((is_left or traits.reads_once) and is_pointwise(node)) or (is_left and node in gathers)):
+        return
     before = [m for m in cluster.members if flow.position[m] < flow.position[anchor] and _feeds_only(clusters, m, cluster)]
     if len(before) >= (LEFT_NODES if is_left else PROLOGUE_NODES):
         return

@@ -15,11 +15,6 @@ from nautilus_cli.ops.movement import is_movement
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, Control
 
-CHANNELS_LAST_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
-
-ORDER_KEEPING_FAMILIES = frozenset({"grid_sample", "region_pool", "resize"})
-"""Families that run over either order; the result lies as the first operand does."""
-
 
 def layout(graph: Graph) -> Graph:
     """Give channels-last to results of convolution and pooling, and to pointwise results of the same shape as such an operand.
@@ -57,9 +52,9 @@ def _order(node: Node, inputs: tuple[Value | None, ...], value: Value) -> tuple[
     lowering = operators()[node.op].lowering
     rank = len(value.type.shape)
     if isinstance(lowering, Anchor):
-        if lowering.family in ORDER_KEEPING_FAMILIES and inputs[0] is not None:
+        if lowering.keeps_order and inputs[0] is not None:
             return inputs[0].order
-        return (0, *range(2, rank), 1) if lowering.family in CHANNELS_LAST_FAMILIES else None
+        return (0, *range(2, rank), 1) if lowering.slides_windows else None
     if is_movement(node) or isinstance(lowering, Control):
         return None
     return next((v.order for v in inputs if v is not None and v.order is not None and same(v.type.shape, value.type.shape)), None)

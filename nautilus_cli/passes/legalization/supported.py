@@ -14,7 +14,6 @@ from nautilus_cli.ir.rewrite import prune
 from nautilus_cli.ops.registry import operators
 from nautilus_cli.ops.spec import Anchor, HostOnly
 
-WINDOW_FAMILIES = frozenset({"conv", "conv_transpose", "pool"})
 MOST_SPATIAL = 3
 """Depth, height and width."""
 
@@ -65,8 +64,9 @@ def _reason(node: Node) -> str | None:
     if isinstance(lowering, HostOnly):
         return lowering.reason
     if isinstance(lowering, Anchor) and any(v is not None for v in node.outputs[lowering.results :]):
-        return "only its first result can be computed, but another one is read"
-    if isinstance(lowering, Anchor) and lowering.family in WINDOW_FAMILIES:
+        given = "its first result" if lowering.results == 1 else f"its first {lowering.results} results"
+        return f"only {given} can be computed, but another one is read"
+    if isinstance(lowering, Anchor) and lowering.slides_windows:
         spatial = len(next(node.operands()).type.shape) - 2
         return f"{spatial} spatial dimensions; at most {MOST_SPATIAL} are supported" if spatial > MOST_SPATIAL else None
     return None

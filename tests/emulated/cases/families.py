@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from nautilus_cli.kernels.base import KernelRequest
@@ -18,6 +19,7 @@ _TYPICAL = {
 """The function that gives the case and its number, where it is not the first of all."""
 
 
+@cache
 def representative(family: str) -> KernelRequest:
     """Return a typical request; the cases of a family lie in the module of its name."""
     function, number = _TYPICAL.get(family, ("cases", 0))

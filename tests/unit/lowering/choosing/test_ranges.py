@@ -74,6 +74,7 @@ def test_a_range_that_no_schedule_serves_is_refused() -> None:
 def test_a_family_that_needs_numbers_is_refused() -> None:
     class Closed:
         name = "closed"
+        needs_known_sizes = True
 
     problem = TopK(rows=N, columns=100, count=5, is_largest=True, value=F32)
     with pytest.raises(ModelError, match=r"closed kernels do not support open dimensions yet \(n\).*--shape"):
