@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from nautilus_cli.errors import InternalError
 from nautilus_cli.ir.dims import same
-from nautilus_cli.ir.expression import AnyLoad, Expression, RowProgram, Step
+from nautilus_cli.ir.expression import AnyLoad, Expression, IndexedLoad, RowProgram, Step
 from nautilus_cli.ir.types import BF16, F16, F32, DType
 from nautilus_cli.kernels import boxes, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest, TensorMap
@@ -36,7 +36,9 @@ class Problem(Extents):
         result_bytes: of an element of what the epilogue stores, where `boxes.result_violations` finds nothing; else 0.
         computes_a: whether threads load A and compute its values; else bulk copies bring it.
         a_storage: type of the elements in memory that a computed A has most of; only sizes vectors.
-        a_streams: loads of a computed A that differ from element to element; only sizes what is in registers together.
+        a_streams: loads of a computed A that differ from element to element; as the next two, only sizes what is in registers together.
+        a_singles: of these, loads that bring each element alone.
+        a_gathered: loads of a computed A at places that an index decides.
         a_loads: all loads of a computed A; only ranks schedules.
         a_work: what is computed of an element of A, in additions; only ranks schedules.
         is_paired: as that of gemm.
@@ -53,6 +55,8 @@ class Problem(Extents):
     computes_a: bool = False
     a_storage: DType = F16
     a_streams: int = 1
+    a_singles: int = 0
+    a_gathered: int = 0
     a_loads: int = 1
     a_work: int = 0
     is_paired: bool = False
@@ -64,7 +68,14 @@ class Problem(Extents):
 
     @property
     def _loaded(self) -> Loaded:
-        return Loaded(bytes=self.a_storage.bytes, streams=self.a_streams, loads=self.a_loads, work=self.a_work)
+        return Loaded(
+            bytes=self.a_storage.bytes,
+            streams=self.a_streams,
+            singles=self.a_singles,
+            gathered=self.a_gathered,
+            loads=self.a_loads,
+            work=self.a_work,
+        )
 
     @property
     def product(self) -> WgmmaProduct:
@@ -126,6 +137,8 @@ class GemmWgmmaFamily(ProductFamily[WgmmaProduct, Schedule]):
             result_bytes=epilogue.stores[0].storage.bytes if is_boxed else 0,
             computes_a=bool(boxes.violations(a, problem.multiply)),
             a_streams=max(1, sum(_is_streamed(step) for step in a.steps)),
+            a_singles=sum(_is_single(step) for step in a.steps),
+            a_gathered=sum(isinstance(step, IndexedLoad) for step in a.steps),
             a_loads=max(1, sum(isinstance(step, AnyLoad) for step in a.steps)),
             input_count=len(inputs),
             input_bytes=sum(step.storage.bytes for step in inputs),
@@ -174,6 +187,11 @@ def _is_streamed(step: Step) -> bool:
         and not step.map.is_uniform_last()
         and any(not same(axis.stride, 0) for digits in step.map.stages[0].coordinates[:-1] for axis in digits)
     )
+
+
+def _is_single(step: Step) -> bool:
+    """Whether a step loads another element at almost every place of a row, and each by itself."""
+    return isinstance(step, AnyLoad) and _is_streamed(step) and step.map.contiguous_width(2) == 1
 
 
 FAMILY = GemmWgmmaFamily(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nautilus_cli.codegen import render
+from nautilus_cli.ir.constructors import symbol
+from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.index_map import from_strides, identity
-from nautilus_cli.ir.types import F16, F32, DType
+from nautilus_cli.ir.types import F16, F32, I64, Dim, DType
 from nautilus_cli.kernels import gemm_wgmma, row, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
@@ -108,6 +111,30 @@ def test_products_by_wgmma_keep_their_sums_in_registers(
     assert "warning" not in cubin.log, cubin.log
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        Schedule(tile_m=64, tile_n=64, consumers=1, cluster_k=2),
+        Schedule(tile_m=128, tile_n=96, consumers=2, slices_depth=True),
+        Schedule(tile_m=128, tile_n=128, consumers=2),
+    ],
+    ids=str,
+)
+def test_the_compiler_has_nothing_to_say_of_an_open_depth(schedule: Schedule, tmp_path_factory: pytest.TempPathFactory) -> None:
+    sm_90a, k = target("sm_90a"), symbol("k", 8, 8192, 8)
+    problem = gemm_wgmma.Problem(batch=1, m=1024, n=1536, k=k, a_k_last=True, b_k_last=True, multiply=F16, b_is_constant=True)
+    steps = Steps()
+    steps.store(steps.parameter(0, F32), 2, F16, identity((1, 1024, 1536)))
+    a, b = (read(slot, F16, identity((1, rows, k))) for slot, rows in enumerate((1024, 1536)))
+    chosen = wgmma_product.completed(replace(problem.product, k=2048), schedule, sm_90a)
+    chosen = gemm_wgmma.FAMILY.for_all_sizes(problem, chosen, sm_90a)
+    functors = (("A", a), ("B", b), ("Epilogue", steps.expression()))
+    request = KernelRequest(family="gemm_wgmma", problem=problem, schedule=chosen, functors=functors, pointers=3)
+    kernel = render(replace(request, scalars=len(request.scalar_values)))
+    cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
+    assert "warning" not in cubin.log, cubin.log
+
+
 @pytest.mark.parametrize("n", [3840, 3834])
 @pytest.mark.parametrize(
     ("residuals", "has_bias", "has_gelu"),
@@ -180,6 +207,70 @@ def test_products_of_a_computed_matrix_keep_all_in_registers(
         family="gemm_wgmma", problem=problem, schedule=completed, functors=tuple(functors.items()), pointers=len(buffers)
     )
     kernel = render(request)
+    cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
+    used = cubin.resources[kernel.symbol]
+    assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0
+    assert "warning" not in cubin.log, cubin.log
+
+
+def _left_of_pitch(m: Dim, k: int, pitch: int) -> Expression:
+    """Return an A whose rows lie PITCH elements apart: of an odd one each element comes alone."""
+    return read(3, F16, from_strides((1, m, k), (m * pitch, pitch, 1)))
+
+
+def _gated_left(m: Dim, k: int, pitch: int) -> Expression:
+    """Return an A of two matrices, whose rows lie PITCH elements apart, and scales of columns."""
+    steps, at = Steps(), from_strides((1, m, k), (m * pitch, pitch, 1))
+    gate = steps.apply("mul", steps.load(3, F16, at), steps.apply("sigmoid", steps.load(4, F16, at)))
+    return steps.expression(steps.apply("mul", gate, steps.load(5, F32, from_strides((1, m, k), (0, 0, 1)))))
+
+
+def _gathered_left(m: Dim, k: int, pitch: int) -> Expression:
+    """Return an A whose rows an index names, of a table whose rows lie PITCH elements apart."""
+    steps = Steps()
+    at, of_row = from_strides((1, m, k), (0, 0, 1)), from_strides((1, m, k), (0, 1, 0))
+    return steps.expression(steps.indexed(Load(3, F16, at), Load(4, I64, of_row), 29, pitch))
+
+
+@pytest.mark.parametrize("is_open", [False, True], ids=["known-m", "open-m"])
+@pytest.mark.parametrize(
+    ("left", "k", "pitch", "schedule"),
+    [
+        (_left_of_pitch, 1024, 1025, Schedule(tile_m=128, tile_n=64, consumers=1)),
+        (_left_of_pitch, 1020, 1020, Schedule(tile_m=128, tile_n=128, consumers=2)),
+        (_left_of_pitch, 318, 318, Schedule(tile_m=128, tile_n=128, consumers=2)),
+        (_left_of_pitch, 1017, 1017, Schedule(tile_m=256, tile_n=64, consumers=2)),
+        (_left_of_pitch, 1017, 1017, Schedule(tile_m=192, tile_n=64, consumers=3)),
+        (_gated_left, 1024, 1024, Schedule(tile_m=256, tile_n=64, consumers=2)),
+        (_gated_left, 318, 318, Schedule(tile_m=256, tile_n=64, consumers=2)),
+        (_gathered_left, 1024, 1024, Schedule(tile_m=128, tile_n=64, consumers=1)),
+        (_gathered_left, 318, 318, Schedule(tile_m=128, tile_n=128, consumers=2)),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_what_is_read_of_a_computed_matrix_fits_into_registers(
+    left: Callable[[Dim, int, int], Expression],
+    k: int,
+    pitch: int,
+    schedule: Schedule,
+    is_open: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """However short its vectors are, where each element comes alone, and where only the run knows how many rows there are."""
+    sm_90a, n = target("sm_90a"), 4752
+    m = symbol("m", 1, 100_000, 1) if is_open else 5000
+    steps = Steps()
+    steps.store(steps.parameter(0, F32), 2, F16, identity((1, m, n)))
+    b = read(1, F16, from_strides((1, n, k), (n * 1024, 1024, 1)))
+    functors = {"A": left(m, k, pitch), "B": b, "Epilogue": steps.expression()}
+    problem = gemm_wgmma.Problem(batch=1, m=m, n=n, k=k, a_k_last=True, b_k_last=True, multiply=F16)
+    problem = gemm_wgmma.FAMILY.fitted(problem, functors)
+    completed = wgmma_product.completed(replace(problem.product, m=5000), replace(schedule, group_m=8), sm_90a)
+    if is_open:
+        completed = gemm_wgmma.FAMILY.for_all_sizes(problem, completed, sm_90a)
+    assert gemm_wgmma.FAMILY.violations(problem, completed, sm_90a) == ()
+    request = KernelRequest(family="gemm_wgmma", problem=problem, schedule=completed, functors=tuple(functors.items()), pointers=7)
+    kernel = render(replace(request, scalars=len(request.scalar_values)))
     cubin = compile_kernel(kernel.text, kernel.symbol, sm_90a, Cache(tmp_path_factory.mktemp("cubins")))
     used = cubin.resources[kernel.symbol]
     assert used.spill_store_bytes == used.spill_load_bytes == used.stack_bytes == 0

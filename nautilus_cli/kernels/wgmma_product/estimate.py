@@ -9,7 +9,7 @@ from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, ROW_BYTES
 from nautilus_cli.kernels.estimates import THREAD_START_NS, soft_max, work_cycles
 from nautilus_cli.kernels.limits import SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
-from nautilus_cli.kernels.wgmma_product.resources import STEP_BYTES, SUM_BYTES, WARPGROUP_ROWS, cluster_tiles, oriented, producer_registers
+from nautilus_cli.kernels.wgmma_product.resources import STEP_BYTES, SUM_BYTES, WARPGROUP_ROWS, cluster_tiles, oriented, reads_together
 from nautilus_cli.kernels.wgmma_product.schedule import Schedule
 from nautilus_cli.targets.base import Target
 
@@ -125,10 +125,7 @@ def _loading_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
         return 0.0
     s, words = schedule, problem.element_bytes / 4
     bands = s.tile_m // WARPGROUP_ROWS
-    band = ROW_BYTES // problem.element_bytes // 2 * loaded.streams * loaded.bytes / 4 + 4 * max(0, loaded.loads - loaded.streams)
-    most = 16 if bands > 2 else max(16, min(96, producer_registers(s, loads_a=True) - 96))
-    held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
-    ahead = 1 if held < bands else max(1, min(4, int(most // (held * band))))
+    held, ahead = reads_together(problem, loaded, s)
     elements = s.tile_m * ROW_BYTES / problem.element_bytes
     issue = elements * (_LOAD_INSTRUCTIONS * loaded.streams * 2 * words + 1) / WARP_THREADS / SCHEDULERS
     vectors = max(1.0, ALIGNMENT_BYTES / problem.element_bytes / s.vector_a / 2)  # elements one by one take more instructions

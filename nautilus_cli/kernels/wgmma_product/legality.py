@@ -11,8 +11,9 @@ from nautilus_cli.ir.dims import is_symbolic, lower
 from nautilus_cli.ir.functions import maximum
 from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.limits import MOST_CLUSTER, SYSTEM_SMEM_BYTES
-from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
+from nautilus_cli.kernels.wgmma_product.problem import Loaded, WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import (
+    OTHER_READ_REGISTERS,
     WARPGROUP_ROWS,
     cluster_tiles,
     consumer_registers,
@@ -21,6 +22,8 @@ from nautilus_cli.kernels.wgmma_product.resources import (
     input_registers,
     lane_columns,
     oriented,
+    producer_registers,
+    read_registers,
     smem_bytes,
     spare_registers,
     sum_registers,
@@ -32,6 +35,7 @@ MOST_STAGES = 16
 
 _MOST_TILES = 2**31 - 1
 _MOST_SUMS = 256
+_STREAM_REGISTERS = 16  # of the addresses of each load from the third on: five loads of 16 bytes spill in 216 registers (ptxas 13.0)
 _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 
 
@@ -47,7 +51,7 @@ def violations(problem: WgmmaProduct, schedule: Schedule, target: Target) -> tup
             _warpgroup_violations(problem, s),
             _cluster_violations(problem, s),
             _part_violations(problem, s) if s.parts > 1 else (),
-            _loaded_violations(problem, s) if problem.loaded_a is not None else (),
+            _loaded_violations(problem, problem.loaded_a, s) if problem.loaded_a is not None else (),
             _epilogue_violations(problem, s),
             _room_violations(problem, s, target),
             _size_violations(problem, s),
@@ -113,7 +117,7 @@ def _part_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]
         yield f"{steps} steps of depth are none for some of {s.cluster_k} blocks"
 
 
-def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:
+def _loaded_violations(problem: WgmmaProduct, loaded: Loaded, schedule: Schedule) -> Iterator[str]:
     """Yield why threads cannot load A so."""
     s, run = schedule, problem.k if problem.a_k_last else problem.m
     if s.cluster_n > 1:
@@ -122,6 +126,10 @@ def _loaded_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[st
         yield f"vector_a of {s.vector_a}; powers of two up to {ALIGNMENT_BYTES} bytes are written"
     elif run % s.vector_a:
         yield f"vector_a of {s.vector_a} does not divide {run}, the extent that it runs along"
+    available = producer_registers(s, loads_a=True)
+    pointers = _STREAM_REGISTERS * max(0, loaded.streams - 2)
+    if (needed := OTHER_READ_REGISTERS + pointers + sum(read_registers(problem, loaded, s))) > available:
+        yield f"{needed} registers of a thread that loads A; {available} are available"
 
 
 def _epilogue_violations(problem: WgmmaProduct, schedule: Schedule) -> Iterator[str]:

@@ -14,12 +14,16 @@ class Loaded:
     Attributes:
         bytes: of a stored element.
         streams: loads that differ from element to element.
+        singles: of these, loads that bring each element alone.
+        gathered: loads at places that an index decides.
         loads: all of them.
         work: what is computed of an element, in additions.
     """
 
     bytes: int
     streams: int
+    singles: int = 0
+    gathered: int = 0
     loads: int
     work: int
 

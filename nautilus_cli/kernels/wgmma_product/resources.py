@@ -7,8 +7,8 @@ from dataclasses import replace
 from nautilus_cli.ir.functions import minimum
 from nautilus_cli.kernels.base import Geometry
 from nautilus_cli.kernels.boxes import ROW_BYTES
-from nautilus_cli.kernels.wgmma_product.problem import WgmmaProduct
-from nautilus_cli.kernels.wgmma_product.schedule import Schedule
+from nautilus_cli.kernels.wgmma_product.problem import Loaded, WgmmaProduct
+from nautilus_cli.kernels.wgmma_product.schedule import WARPGROUP_THREADS, Schedule
 
 WARPGROUP_ROWS = 64
 """Rows of one wgmma."""
@@ -21,10 +21,13 @@ SUM_BYTES = 4
 SUM_OVERHEAD_REGISTERS = 48
 """Of a consumer's thread, beside its sums and what its epilogue loads."""
 
+OTHER_READ_REGISTERS = 92
+"""Of a producer's thread, beside what it reads of a computed A and its places."""
+
 _BARRIER_BYTES = 16
 _REGISTER_BYTES = 4
 _SPLIT_OVERHEAD_REGISTERS = 40  # of two bands of rows
-_SPLIT_BAND_REGISTERS = 8  # of each further one: four bands of 32 columns, 192 sums, spill in 240 registers (ptxas 13.0)
+_SPLIT_BAND_REGISTERS = 24  # of each further one: three bands of 40 columns, 180 sums, spill in 240 registers where m is open (ptxas 13.0)
 _SWAP_REGISTERS = 8  # of single results' addresses: 192 sums of a transposed product spill in 240 registers (ptxas 13.0)
 _FEW_COLUMNS = 96  # of which a thread holds two vectors a row
 _INPUT_REGISTERS = 8  # of an operand's addresses, and of what is converted
@@ -89,6 +92,24 @@ def producer_registers(schedule: Schedule, *, loads_a: bool = False) -> int:
         sums = -(-(s.rows // WARPGROUP_ROWS * s.tile_n // 2 + SUM_OVERHEAD_REGISTERS) // 8) * 8
         return max(40, min(216, entry_registers(s) * (s.consumers + 1) - sums * s.consumers))
     return 32 if schedule.consumers == 3 else 40
+
+
+def read_registers(problem: WgmmaProduct, loaded: Loaded, schedule: Schedule) -> tuple[int, int]:
+    """Return registers of what a producer's thread reads of 64 rows of A, and of its places, as kernels/wgmma_loaded.cuh counts them."""
+    items = max(1, ROW_BYTES // problem.element_bytes * WARPGROUP_ROWS // schedule.vector_a // WARPGROUP_THREADS)
+    words = (loaded.streams - loaded.singles) * -(-schedule.vector_a * loaded.bytes // _REGISTER_BYTES)
+    words += loaded.singles * schedule.vector_a * -(-loaded.bytes // _REGISTER_BYTES) + 4 * loaded.gathered
+    return items * words + 4 * max(0, loaded.loads - loaded.streams), 2 * items
+
+
+def reads_together(problem: WgmmaProduct, loaded: Loaded, schedule: Schedule) -> tuple[int, int]:
+    """Return how many bands of 64 rows of A, and of how many tiles, are read together, as kernels/wgmma_loaded.cuh has it."""
+    bands = schedule.tile_m // WARPGROUP_ROWS
+    band, places = read_registers(problem, loaded, schedule)
+    room = producer_registers(schedule, loads_a=True) - OTHER_READ_REGISTERS - bands * places
+    most = 16 if bands > 2 else max(16, min(96, room))
+    held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
+    return held, 1 if held < bands else max(1, min(4, most // (held * band)))
 
 
 def input_registers(problem: WgmmaProduct, schedule: Schedule) -> int:

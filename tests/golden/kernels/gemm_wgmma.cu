@@ -1,6 +1,6 @@
 #include <nautilus/kernels/gemm_wgmma.cuh>
 
-namespace gemm_wgmma_a8814afffb3aca62_ {
+namespace gemm_wgmma_fe3be002e8bf104b_ {
 using namespace nautilus;
 struct Problem {
   using Index = int;
@@ -14,6 +14,8 @@ struct Problem {
   using Terms = Static<1>;
   using ResultBytes = Static<0>;
   using AStreams = Static<1>;
+  using ASingles = Static<0>;
+  using AGathered = Static<0>;
   using ALoads = Static<1>;
   using AWork = Static<0>;
   using PartColumns = Static<0>;
@@ -289,12 +291,12 @@ struct Moments {
 using Groups = kernels::Warpgroups<Schedule, Problem::kComputesA>;
 using Arguments = nautilus::MappedArguments<Groups::kMaps, 6, 0>;
 constexpr int kThreads = Groups::kThreads, kCluster = Groups::kCluster;
-}  // namespace gemm_wgmma_a8814afffb3aca62_
+}  // namespace gemm_wgmma_fe3be002e8bf104b_
 
-extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_a8814afffb3aca62_::kCluster)
-NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_a8814afffb3aca62_::kThreads, gemm_wgmma_a8814afffb3aca62_::Schedule::kResidents)
-gemm_wgmma_a8814afffb3aca62(const NAUTILUS_GRID_CONSTANT gemm_wgmma_a8814afffb3aca62_::Arguments arguments) {
-  using namespace gemm_wgmma_a8814afffb3aca62_;
+extern "C" __global__ void NAUTILUS_CLUSTER(gemm_wgmma_fe3be002e8bf104b_::kCluster)
+NAUTILUS_LAUNCH_BOUNDS(gemm_wgmma_fe3be002e8bf104b_::kThreads, gemm_wgmma_fe3be002e8bf104b_::Schedule::kResidents)
+gemm_wgmma_fe3be002e8bf104b(const NAUTILUS_GRID_CONSTANT gemm_wgmma_fe3be002e8bf104b_::Arguments arguments) {
+  using namespace gemm_wgmma_fe3be002e8bf104b_;
   nautilus::kernels::gemm_wgmma<Problem, Schedule, A, B, Epilogue, Statistics, Moments>(arguments);
 }
-NAUTILUS_EXPORT(gemm_wgmma_a8814afffb3aca62)
+NAUTILUS_EXPORT(gemm_wgmma_fe3be002e8bf104b)

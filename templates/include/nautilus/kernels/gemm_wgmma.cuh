@@ -67,13 +67,13 @@ NAUTILUS_DEVICE void gemm_wgmma(const A &arguments) {
     wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kA : Constant::kNone, OperandA, OperandB>(
         arguments, Walk(batch, n, m), depth, source_of, [](int of_batch) { return SwappedSink<Sink, M>{{of_batch}}; });
   } else {
-    constexpr int kStreams = static_cast<int>(Problem::AStreams::kValue);
-    constexpr int kElementBytes = static_cast<int>(sizeof(typename Problem::AStorage));
-    constexpr int kRegisters = greatest(16, least(96, Warpgroups<Schedule, true>::kProducerRegisters - 96));  // of a thread's reads
+    using Reads = HeldReads<static_cast<int>(sizeof(typename Problem::AStorage)), static_cast<int>(Problem::AStreams::kValue),
+                            static_cast<int>(Problem::ASingles::kValue), static_cast<int>(Problem::AGathered::kValue)>;
+    constexpr int kRegisters = Warpgroups<Schedule, true>::kProducerRegisters;
     constexpr bool kRounds = kIsSameType<T, float> && kTerms == 1;
     using OperandA =
         typename Conditional<Problem::kComputesA,
-                             LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, kStreams, kElementBytes, kRegisters, kRounds>,
+                             LoadedOperand<T, SourceA, Schedule::kTileM, Schedule::kVectorA, Reads, kRegisters, kRounds>,
                              BoxedOperand<T, FunctorA, Problem::kAKLast, Schedule::kTileM, Schedule::kClusterN>>::Type;
     using OperandB = BoxedOperand<T, FunctorB, Problem::kBKLast, Schedule::kTileN, Schedule::kClusterM>;
     wgmma_product<Schedule, T, kTerms, hides_long_epilogues<Problem, Schedule>(), Problem::kBIsConstant ? Constant::kB : Constant::kNone, OperandA, OperandB>(

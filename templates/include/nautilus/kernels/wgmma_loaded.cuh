@@ -10,10 +10,21 @@
 
 namespace nautilus::kernels {
 
-// A tile of SOURCE's rows, by vectors of kVector along its last coordinate, of which a thread holds about kStreams numbers of kElementBytes
-// for each element that it has read, in about kRegisters. 64 rows by 128 bytes of depth lie together: boxes of 128 bytes of rows, or rows of 128 bytes, swizzled as tiles of
-// mma.sync are.
-template <class T, class SourceType, int kOuter, int kVector, int kStreams, int kElementBytes, int kRegisters, bool kRounds>
+// What threads hold of each element of a computed A: numbers of kElementBytes of kStreams loads, of which kSingles bring it alone, and of
+// kGathered an index says where. A load alone takes a register, however short it is.
+template <int kElementBytes, int kStreams, int kSingles, int kGathered>
+struct HeldReads {
+  static constexpr int kLoads = kStreams;
+  template <int kVector>
+  static constexpr int registers() {
+    constexpr int kElement = (kElementBytes + 3) / 4;
+    return (kStreams - kSingles) * ((kVector * kElementBytes + 3) / 4) + kSingles * kVector * kElement + 4 * kGathered;
+  }
+};
+
+// A tile of SOURCE's rows, by vectors of kVector along its last coordinate, of which a thread of kRegisters holds READS. 64 rows by
+// 128 bytes of depth lie together: boxes of 128 bytes of rows, or rows of 128 bytes, swizzled as tiles of mma.sync are.
+template <class T, class SourceType, int kOuter, int kVector, class Reads, int kRegisters, bool kRounds>
 struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   using Tile = OperandTile<T, SourceType::kIsDepthLast, kOuter>;
   using Source = SourceType;
@@ -23,14 +34,16 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   static constexpr int kThreads = kWriters * device::kWarpThreads;
   static constexpr int kBandRows = 64;
   static constexpr int kBands = kOuter / kBandRows;
-  using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds>;
+  using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds, true>;
   static_assert(Loader::Layout::kRowBytes == kBoxRowBytes && Loader::Layout::kBytes == Tile::kRowsBytes, "bands of whole swizzles");
 
-  // Registers of what a thread has read of a band, and the most for all that is under way: of many bands, those of the next come before
-  // these are gone.
+  // Registers of what a thread has read of a band, of the places of that, and the most for all that is under way: of many bands, those of
+  // the next come before these are gone.
   static constexpr int kBandRegisters =
-      Loader::kItems * kVector * kStreams * kElementBytes / 4 + 4 * greatest(0, Source::Functor::kLoads - kStreams);
-  static constexpr int kMostRegisters = kBands > 2 ? 16 : kRegisters;
+      Loader::kItems * Reads::template registers<kVector>() + 4 * greatest(0, Source::Functor::kLoads - Reads::kLoads);
+  static constexpr int kPlaceRegisters = 2 * Loader::kItems;
+  static constexpr int kOtherRegisters = 92;
+  static constexpr int kMostRegisters = kBands > 2 ? 16 : greatest(16, least(96, kRegisters - kOtherRegisters - kBands * kPlaceRegisters));
   static constexpr int held_bands() {
     int bands = kBands;
     while (bands > 1 && (kBands % bands != 0 || bands * kBandRegisters > kMostRegisters)) --bands;
@@ -38,6 +51,7 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   }
   static constexpr int kHeld = held_bands();  // bands whose reads are under way together
   static constexpr int kGroups = kBands / kHeld;
+  static constexpr bool kSeparatesGroups = kGroups > 1 && kBands * (kBandRegisters + kPlaceRegisters) > kRegisters;
   // Tiles whose reads are under way together: the time until they come is what a tile takes else.
   static constexpr int kAhead = kGroups > 1 ? 1 : greatest(1, least(4, kMostRegisters / (kHeld * kBandRegisters)));
 
@@ -67,6 +81,7 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
       NAUTILUS_UNROLL
       for (int group = 0; group < kGroups; ++group) {
         if (group > 0) {
+          if constexpr (kSeparatesGroups) device::warp_barrier();  // no read is moved over it, so that all do not come at once
           place(arguments, ahead, group);
           read(arguments, ahead, depth);
         }

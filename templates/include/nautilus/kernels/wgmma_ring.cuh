@@ -65,23 +65,29 @@ struct Ring {
   // Lanes side by side, each of a stage, take three times as long: places that differ go one by one.
   template <bool kIsOpen>
   NAUTILUS_DEVICE void prepare_full(int stages) const {
-    if constexpr (kIsOpen) return prepare_by_four<true, false>(stages);
-    NAUTILUS_UNROLL
-    for (int i = 0; i < kStages; ++i) {
-      if (i >= stages) break;
-      init_full(i);
+    if constexpr (kIsOpen) {
+      prepare_by_four<true, false>(stages);
+    } else {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kStages; ++i) {
+        if (i >= stages) break;
+        init_full(i);
+      }
+      device::mbarrier_init_fence();
     }
-    device::mbarrier_init_fence();
   }
   template <bool kIsOpen>
   NAUTILUS_DEVICE void prepare_empty(int stages) const {
-    if constexpr (kIsOpen) return prepare_by_four<false, true>(stages);
-    NAUTILUS_UNROLL
-    for (int i = 0; i < kStages; ++i) {
-      if (i >= stages) break;
-      init_empty(i);
+    if constexpr (kIsOpen) {
+      prepare_by_four<false, true>(stages);
+    } else {
+      NAUTILUS_UNROLL
+      for (int i = 0; i < kStages; ++i) {
+        if (i >= stages) break;
+        init_empty(i);
+      }
+      device::mbarrier_init_fence();
     }
-    device::mbarrier_init_fence();
   }
   // Of each warp that has read a stage.
   NAUTILUS_DEVICE void release(int stage) const {

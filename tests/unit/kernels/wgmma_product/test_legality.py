@@ -70,8 +70,21 @@ def test_floats_as_two_numbers() -> None:
     assert any("384 sums in 232 registers" in reason for reason in wide)
     bands = replace(schedule, tile_m=256, tile_n=32, consumers=1)
     assert any("192 sums in 240 registers" in reason for reason in FAMILY.violations(split, bands, target("sm_90a")))
+    three = replace(schedule, tile_m=192, tile_n=40, consumers=1, vector_c=2)
+    assert any("180 sums in 240 registers" in reason for reason in FAMILY.violations(split, three, target("sm_90a")))
+    assert FAMILY.violations(split, replace(three, tile_n=32), target("sm_90a")) == ()
     assert "3 terms of f16" in FAMILY.violations(replace(problem(64, 64, 64), terms=3), schedule, target("sm_90a"))[0]
     assert FAMILY.violations(split, FAMILY.choose(split, target("sm_90a")), target("sm_90a")) == ()
+
+
+def test_threads_that_load_have_registers_for_what_they_read() -> None:
+    schedule = Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, vector_a=8, vector_c=8, blocks=64)
+    gated = replace(problem(1024, 1024, 1024), computes_a=True, a_streams=4, a_loads=4)
+    assert FAMILY.violations(gated, schedule, target("sm_90a")) == ()
+    many = FAMILY.violations(replace(gated, a_streams=5, a_loads=5), schedule, target("sm_90a"))
+    assert many == ("228 registers of a thread that loads A; 216 are available",)
+    alone = FAMILY.violations(replace(gated, a_singles=4), schedule, target("sm_90a"))
+    assert alone == ("260 registers of a thread that loads A; 216 are available",)
 
 
 def test_boxes_are_stored_where_the_result_has_them() -> None:
