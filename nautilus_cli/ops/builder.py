@@ -19,7 +19,7 @@ from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import I64, TensorType, dtype_of
 from nautilus_cli.ir.undecided import UndecidedError
-from nautilus_cli.ops.contents import READERS, as_constant, contents
+from nautilus_cli.ops.contents import READERS, as_constant, contents, may_wrap
 from nautilus_cli.ops.count_bounds import CountBounds
 from nautilus_cli.ops.element_limits import ElementLimits
 from nautilus_cli.ops.equal_sizes import EqualSize, equal_size
@@ -176,7 +176,8 @@ class GraphBuilder:
         if constants is None:
             self._require(self._limits.of(value for index, value in enumerate(inputs) if self._is_read(op, index, value)))
             found = self._contents(operator, attrs, seen, types)
-            if found is not None and not self._is_computed(inputs) and not any(map(is_float, (v for a in found for v in a.reshape(-1)))):
+            is_data = found is None or self._is_computed(inputs) or may_wrap(found, types)
+            if found is not None and not is_data and not any(map(is_float, (v for a in found for v in a.reshape(-1)))):
                 values = tuple(
                     None if tensor is False else self.known(type_, array, tensor or None)  # type: ignore[arg-type]
                     for tensor, type_, array in zip(outputs, types, found, strict=True)

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from nautilus_cli.errors import ModelError
-from nautilus_cli.ir.dims import Float, is_symbolic, lower, upper
+from nautilus_cli.ir.counts import counts_in
+from nautilus_cli.ir.dims import Float, Symbolic, is_symbolic, lower, upper
 from nautilus_cli.ir.floats import is_float, of_float
 from nautilus_cli.ir.functions import maximum, minimum
 from nautilus_cli.ir.graph import Value
@@ -30,6 +31,9 @@ from nautilus_cli.ops.spec import Operator
 
 MOST_ELEMENTS = 256
 """Elements of a tensor whose contents are followed; shapes have fewer."""
+
+HOST_LOWEST, HOST_HIGHEST = -(1 << 63), (1 << 63) - 1
+"""What the host computes with when a run begins."""
 
 _EXACT_FLOAT = 1 << 24
 """Integers up to this have an exact float32. Source: IEEE 754-2019, 3.3."""
@@ -185,9 +189,44 @@ def contents(
     if operator.name in _MOVED:
         return _moved(operator, attrs, inputs, results)
     try:
-        return _computed(operator.name, attrs, inputs, results)
+        found = _computed(operator.name, attrs, inputs, results)
+        return None if found is None else _as_types_hold(found, results)
     except (UndecidedError, OverlongError):
         return None
+
+
+def may_wrap(found: Sequence[np.ndarray], results: Sequence[TensorType]) -> bool:
+    """Whether a number that follows from dimensions may be beyond its type: as data it wraps around, as a size it is refused."""
+    for array, type_ in zip(found, results, strict=True):
+        if type_.dtype.kind not in ("int", "uint"):
+            continue
+        low, high = type_.dtype.limits
+        if any(not is_float(v) and (lower(v) < low or upper(v) > high) for v in array.reshape(-1).tolist()):
+            return True
+    return False
+
+
+def _as_types_hold(found: tuple[np.ndarray, ...], results: Sequence[TensorType]) -> tuple[np.ndarray, ...] | None:
+    """Return contents whose plain integers wrap around as in kernels; None where the host cannot compute with an expression.
+
+    An expression that values of inputs or kernels decide stays as it is: what a run makes sure of is known of these (`element_limits.py`).
+    """
+    held = []
+    for array, type_ in zip(found, results, strict=True):
+        values = array.reshape(-1).tolist()
+        if type_.dtype.kind in ("int", "uint"):
+            low, bits = type_.dtype.limits[0], type_.dtype.bits
+            values = [v if is_symbolic(v) or is_float(v) else (v - low) % (1 << bits) + low for v in values]
+            if any(isinstance(v, Symbolic) and not depends_on_values(v) and not counts_in(v) and _is_beyond_host(v) for v in values):
+                return None
+        held.append(_objects(values, type_))
+    return tuple(held)
+
+
+def _is_beyond_host(value: Symbolic) -> bool:
+    """Whether a number of 64 bits may not hold an expression, or one of its coefficients."""
+    extremes = (value.low, value.high, *(coefficient for _, coefficient in value.terms))
+    return min(extremes) < HOST_LOWEST or max(extremes) > HOST_HIGHEST
 
 
 def _dims(value: Value | None) -> tuple[int, ...]:

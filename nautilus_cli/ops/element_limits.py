@@ -20,14 +20,11 @@ from nautilus_cli.ir.graph import Value
 from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.requirement import Requirement
 from nautilus_cli.ir.types import U64, DType, TensorType
-from nautilus_cli.ops.contents import bound_contents
+from nautilus_cli.ops.contents import HOST_HIGHEST, HOST_LOWEST, bound_contents, may_wrap
 
 Operands = tuple[Value | None, ...]
 Work = Callable[[Operands], tuple[np.ndarray, ...] | None]
 """Works out the contents of an operator's results from those of operands; None where they are not known."""
-
-_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
-"""What the host computes with."""
 
 _FAR = 1 << 29
 """Beyond sizes: a number that may be beyond it is followed as it is where a size is greater."""
@@ -70,10 +67,11 @@ class ElementLimits:
             place: what errors call it.
         """
         elements = _elements(seen)
-        if not elements:
+        before = self.of(inputs)
+        if not elements and not before and not may_wrap(found, types):
             return
         own = self._own(elements, seen, found, types, work)
-        needed = (*self.of(inputs), *(replace(one, text=f"{place}: {one.text}") for one in own))
+        needed = (*before, *(replace(one, text=f"{place}: {one.text}") for one in own))
         if needed:
             self._needed |= {value: needed for value in results if value is not None}
 
@@ -90,11 +88,11 @@ class ElementLimits:
                 exact = again
             if exact is found or not all(map(_are_told_apart, found, exact)):
                 needed += [_within(_alone(symbol), symbol.low, symbol.high, f"the value of {symbol.name}") for symbol in open_ones]
-        highest = _HIGHEST - any(v is not None and v.type.dtype == U64 for v in seen)  # greater ones are read as this
+        highest = HOST_HIGHEST - any(v is not None and v.type.dtype == U64 for v in seen)  # greater ones are read as this
         for array, bounds, type_ in zip(found, exact, types, strict=True):
             if type_.dtype.is_float:
                 continue
-            low, high = max(type_.dtype.limits[0], _LOWEST), min(type_.dtype.limits[1], highest)
+            low, high = max(type_.dtype.limits[0], HOST_LOWEST), min(type_.dtype.limits[1], highest)
             for value, bound in zip(array.reshape(-1).tolist(), bounds.reshape(-1).tolist(), strict=True):
                 if not is_float(value) and (lower(bound) < low or upper(bound) > high) and not counts_in(value):
                     needed.append(_within(value, low, high, f"a number of type {type_.dtype}"))

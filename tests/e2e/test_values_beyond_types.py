@@ -9,6 +9,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.errors import UsageError
+from nautilus_cli.ir.ranges import DimRange
 from tests.e2e.test_open_edges import POISONED, compiled
 
 HIGHEST, LOWEST = 2**63 - 1, -(2**63)
@@ -119,3 +120,47 @@ def test_values_that_are_data_too_wrap_around(tmp_path: Path) -> None:
             with np.errstate(over="ignore"):
                 np.testing.assert_array_equal(found["hashed"], a * np.int32(1000003))
             np.testing.assert_array_equal(found["y"], x[:value])
+
+
+def test_numbers_of_dimensions_beyond_their_type_wrap_around(tmp_path: Path) -> None:
+    """As data; and where the host could not compute with them, also as sizes."""
+    far, half = 2**61, 2**29
+    path = compiled(
+        f"""g (float[n] x) => (int64[1] product, int64[1] back, int64[1] farther, int32[1] narrow, float[r] sized) {{
+          k = Constant <value = int64[1] {{{far}}}> () h = Constant <value = int32[1] {{{half}}}> ()
+          s = Shape (x) t = Cast <to = 6> (s)
+          product = Mul (s, k) back = Div (product, k)
+          squared = Mul (product, k) farther = Sub (squared, s)
+          scaled = Mul (t, h) narrow = Div (scaled, h)
+          size = Abs (back) sized = ConstantOfShape (size)
+        }}""",
+        tmp_path,
+        dims={"n": DimRange(0, 16)},
+    )
+    with nautilus_cli.load(path, emulator=POISONED) as library:
+        for n in (0, 3, 7, 16):
+            s, t = np.array([n]), np.array([n], np.int32)
+            with np.errstate(over="ignore"):
+                product, scaled = s * far, t * np.int32(half)
+                expected = [product, (product / far).astype(np.int64), product * far - s, (scaled / half).astype(np.int32)]
+            found = library(x=np.zeros(n, np.float32))
+            for array, wanted in zip(found.values(), expected, strict=False):
+                np.testing.assert_array_equal(array, wanted)
+            assert found["sized"].shape == (abs(int(expected[1][0])),)
+
+
+def test_a_size_of_dimensions_beyond_its_type_is_an_error(tmp_path: Path) -> None:
+    path = compiled(
+        f"""g (float[n] x) => (float[r] y) {{
+          h = Constant <value = int32[1] {{{2**29}}}> ()
+          s = Shape (x) t = Cast <to = 6> (s) scaled = Mul (t, h) back = Div (scaled, h) size = Cast <to = 7> (back)
+          y = ConstantOfShape (size)
+        }}""",
+        tmp_path,
+        dims={"n": DimRange(0, 16)},
+    )
+    with nautilus_cli.load(path, emulator=POISONED) as library:
+        assert library(x=np.zeros(3, np.float32))["y"].shape == (3,)
+        with pytest.raises(UsageError, match=rf"a number of type i32: {7 * 2**29}, where -{2**31} to {2**31 - 1} are right"):
+            library(x=np.zeros(7, np.float32))
+        assert library(x=np.zeros(2, np.float32))["y"].shape == (2,)
