@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -60,10 +60,10 @@ def origin(
     return loaded
 
 
-def open_error(library: Library) -> UsageError:
-    """Return the error for a library whose dimensions are open where sizes are needed."""
-    names = ", ".join(dimension.name for dimension in library.dimensions)
-    hint = "Pass --inputs FILE.npz with arrays of some sizes; verify also takes sizes, --dim NAME=7 or --shape INPUT=7x16."
+def open_error(library: Library, given: Collection[str] = ()) -> UsageError:
+    """Return the error for a library whose dimensions are open where sizes are needed, those GIVEN left out."""
+    names = ", ".join(dimension.name for dimension in library.dimensions if dimension.name not in given)
+    hint = "Pass --inputs FILE.npz with arrays of some sizes; verify also takes sizes, --dim NAME=7 for each or --shape INPUT=7x16."
     return UsageError(f"leaves dimensions open ({names})", where=str(library.path), hint=hint)
 
 
@@ -139,7 +139,7 @@ def sized_shapes(library: Library, sizes: Mapping[str, int], shapes: Shapes) -> 
             raise UsageError(f"dimension {name} is {size}; the library was compiled for {one.low} to {one.high}{multiples}", where=where)
     bound = {name: bind(shape, {name: size for name, (size, _) in given.items()}) for name, shape in found.items()}
     if any(map(is_symbolic, (dim for shape in bound.values() for dim in shape))):
-        raise open_error(library)
+        raise open_error(library, given)
     for name, shape in shapes.items():
         if tuple(shape) != bound[name]:
             wanted = "x".join(map(str, bound[name]))

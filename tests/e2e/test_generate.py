@@ -43,6 +43,7 @@ def test_tokens_are_those_of_onnxruntime(nautilus: Caller, model: Path) -> None:
     assert "61 is no token id; the model has 61" in nautilus("generate", library, *words((1, VOCABULARY), 2)).refused(2)
     assert "input 'past.0.key' has 21 in dimension 2, 'past'" in nautilus("generate", library, *words(PROMPT, 19)).refused(2)
     assert "is no list of token ids" in nautilus("generate", library, "--prompt", "1,x").refused(2)
+    assert "leaves dimensions open (batch, sequence)" in nautilus("verify", model, library, "--dim", "past=3").refused(2)
 
 
 def test_a_library_of_one_token_a_step(nautilus: Caller, model: Path) -> None:
