@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.commands import Caller
+from tests.e2e.networks import perceptron, saved
 from tests.support.fixtures import gpu_library_path, host, image, library_path
 
 __all__ = ["gpu_library_path", "host", "image", "library_path"]
@@ -30,6 +31,20 @@ def _environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def nautilus(capfd: pytest.CaptureFixture[str]) -> Caller:
     """Runs the command line in this process."""
     return Caller(capfd)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A small network in a file."""
+    return saved(perceptron(), tmp_path / "model.onnx")
+
+
+@pytest.fixture
+def library(model: Path, nautilus: Caller) -> Path:
+    """Its library, which was compared with nothing."""
+    path = model.with_name("libmodel.so")
+    nautilus("compile", model, "-o", path, "--target", "emulated", "--no-verify").done()
+    return path
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

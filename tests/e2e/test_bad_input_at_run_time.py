@@ -29,18 +29,6 @@ X = np.linspace(-1, 1, BATCH * WIDTH, dtype=np.float32).reshape(BATCH, WIDTH)
 QUICK = ("--iterations", "2", "--warmup", "1", "--duration", "0")
 
 
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved(perceptron(), tmp_path / "model.onnx")
-
-
-@pytest.fixture
-def library(model: Path, nautilus: Caller) -> Path:
-    path = model.with_name("libmodel.so")
-    nautilus("compile", model, "-o", path, "--target", "emulated", "--no-verify").done()
-    return path
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 

@@ -23,11 +23,6 @@ from tests.support.alive import children, comes, is_alive
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved(perceptron(), tmp_path / "model.onnx")
-
-
-@pytest.fixture
 def library(model: Path, nautilus: Caller) -> Path:
     """The model's library, verified."""
     path = model.with_name("libmodel.so")

@@ -17,14 +17,9 @@ from nautilus_cli.driver import each_target
 from nautilus_cli.errors import DeviceError
 from nautilus_cli.runtime.library import held_targets
 from tests.e2e.commands import Caller
-from tests.e2e.networks import BATCH, WIDTH, perceptron, saved
+from tests.e2e.networks import BATCH, WIDTH, perceptron
 
 TARGETS = ("sm_80", "sm_90a", "emulated")
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved(perceptron(), tmp_path / "model.onnx")
 
 
 @pytest.fixture

@@ -9,21 +9,9 @@ import numpy as np
 import pytest
 
 from tests.e2e.commands import Caller
-from tests.e2e.networks import BATCH, CLASSES, HIDDEN, WIDTH, perceptron, resampled, saved
+from tests.e2e.networks import BATCH, CLASSES, HIDDEN, WIDTH, resampled, saved
 
 QUICK = ("--iterations", "2", "--warmup", "1", "--duration", "0")
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return saved(perceptron(), tmp_path / "model.onnx")
-
-
-@pytest.fixture
-def library(model: Path, nautilus: Caller) -> Path:
-    path = model.with_name("libmodel.so")
-    nautilus("compile", model, "-o", path, "--target", "emulated", "--no-verify").done()
-    return path
 
 
 def test_run(library: Path, nautilus: Caller, tmp_path: Path) -> None:

@@ -9,21 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int failures;
-#define CHECK(condition)                                                                            \
-  do {                                                                                              \
-    if (!(condition)) {                                                                             \
-      fprintf(stderr, "line %d: %s (last error: %s)\n", __LINE__, #condition, nautilus_last_error()); \
-      failures++;                                                                                   \
-    }                                                                                               \
-  } while (0)
-#define CHECK_OK(call) CHECK((call) == NAUTILUS_OK)
-#define CHECK_FAILS(call, status, text)                        \
-  do {                                                         \
-    CHECK((call) == (status));                                 \
-    CHECK(strstr(nautilus_last_error(), (text)) != NULL);      \
-  } while (0)
+#include "check.h"
 
 /* Inputs x, y.1, index; outputs sum, picked, counters, options. Aligned, so that they can be device pointers of the emulator. */
 struct buffers {

@@ -151,15 +151,7 @@ class Driver:
         return after
 
     def _encoded(self, tensor: TensorMap, address: int) -> bytes:
-        described = tensor_maps.TensorMap(
-            array=tensor.slot,
-            element=tensor.element,
-            extents=tensor.extents,
-            strides=tensor.strides,
-            box=tensor.box,
-            swizzle=tensor.swizzle,
-            offset=tensor.offset,
-        )
+        described = tensor_maps.TensorMap.of(tensor)
         status, encoded = encode(self.functions["cuTensorMapEncodeTiled"], described, address)
         assert status == 0, f"cuTensorMapEncodeTiled failed with {status} for {tensor} {self._last_error()}"
         return encoded

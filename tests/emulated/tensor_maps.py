@@ -10,6 +10,7 @@ from itertools import product
 import numpy as np
 
 from nautilus_cli.ir.types import BF16, F16, F32
+from nautilus_cli.kernels.base import TensorMap as KernelMap
 
 MAP_BYTES = 128
 MAP_ALIGNMENT = 64
@@ -54,6 +55,19 @@ class TensorMap:
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.extents)
+
+    @staticmethod
+    def of(tensor: KernelMap) -> TensorMap:
+        """Return the map of a kernel; the array is the pointer that it lies behind."""
+        return TensorMap(
+            array=tensor.slot,
+            element=tensor.element,
+            extents=tensor.extents,
+            strides=tensor.strides,
+            box=tensor.box,
+            swizzle=tensor.swizzle,
+            offset=tensor.offset,
+        )
 
 
 def aligned_buffer(size: int, alignment: int) -> ctypes.Array[ctypes.c_char]:

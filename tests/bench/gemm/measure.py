@@ -84,15 +84,7 @@ class Cuda:
         """Return a job's argument block."""
         maps = b""
         for tensor in job.maps:
-            described = TensorMap(
-                array=tensor.slot,
-                element=tensor.element,
-                extents=tensor.extents,
-                strides=tensor.strides,
-                box=tensor.box,
-                swizzle=tensor.swizzle,
-                offset=tensor.offset,
-            )
+            described = TensorMap.of(tensor)
             status, encoded = encode(self._library.cuTensorMapEncodeTiled, described, pointers[tensor.slot], _PROMOTION_256_BYTES)
             if status:
                 raise RuntimeError(f"cuTensorMapEncodeTiled: {status} for {tensor}")
