@@ -28,7 +28,9 @@ _BARRIER_BYTES = 16
 _REGISTER_BYTES = 4
 _SPLIT_OVERHEAD_REGISTERS = 40  # of two bands of rows
 _SPLIT_BAND_REGISTERS = 24  # of each further one: three bands of 40 columns, 180 sums, spill in 240 registers where m is open (ptxas 13.0)
-_SWAP_REGISTERS = 8  # of single results' addresses: 192 sums of a transposed product spill in 240 registers (ptxas 13.0)
+_SWAP_REGISTERS = 16  # of single results' addresses: 192 sums of a transposed product spill in 240 registers, and 128 in 232 where the
+# epilogue loads four operands (ptxas 13.0)
+_PAIR_REGISTERS = 8  # of two sums that make a result: 160 spill in 232 registers with a bias and a residual (ptxas 13.0)
 _FEW_COLUMNS = 96  # of which a thread holds two vectors a row
 _INPUT_REGISTERS = 8  # of an operand's addresses, and of what is converted
 _AHEAD_REGISTERS = 8  # of a chunk that is asked for ahead
@@ -126,9 +128,14 @@ def input_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
 
 
 def sum_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
-    """Return the sums of a consumer's thread; those of two tiles apart, and their own, where an element is two numbers."""
+    """Return the sums of a consumer's thread; those of two tiles apart, and their own, where an element is two numbers.
+
+    Where parts of the depth meet, they are those that it finishes and as many of one band that others have sent.
+    """
     s = schedule
-    return s.rows // WARPGROUP_ROWS * s.tile_n // 2 * (3 if problem.terms == 3 else 1)
+    bands = s.rows // WARPGROUP_ROWS
+    finished = (bands + 1) * finished_columns(s) // 2 if s.parts > 1 else 0
+    return max(bands * s.tile_n // 2 * (3 if problem.terms == 3 else 1), finished)
 
 
 def spare_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
@@ -141,7 +148,7 @@ def _overhead_registers(problem: WgmmaProduct, schedule: Schedule) -> int:
     """Return what a consumer's thread needs beside its sums and what its epilogue loads."""
     if problem.terms == 3:
         return _SPLIT_OVERHEAD_REGISTERS + _SPLIT_BAND_REGISTERS * max(0, schedule.rows // WARPGROUP_ROWS - 2)
-    return SUM_OVERHEAD_REGISTERS + _SWAP_REGISTERS * schedule.swaps
+    return SUM_OVERHEAD_REGISTERS + _SWAP_REGISTERS * schedule.swaps + _PAIR_REGISTERS * problem.is_paired
 
 
 def entry_registers(schedule: Schedule) -> int:

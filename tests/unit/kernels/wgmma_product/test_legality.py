@@ -77,6 +77,25 @@ def test_floats_as_two_numbers() -> None:
     assert FAMILY.violations(split, FAMILY.choose(split, target("sm_90a")), target("sm_90a")) == ()
 
 
+def test_parts_of_the_depth_hold_what_others_have_sent() -> None:
+    schedule = Schedule(tile_m=64, tile_n=248, consumers=1, cluster_k=2, stages=4, vector_c=2, blocks=2 * 64 * 9)
+    shared = problem(4096, 2232, 6088)
+    assert FAMILY.violations(shared, schedule, target("sm_90a")) == ("248 sums in 240 registers",)
+    assert FAMILY.violations(shared, replace(schedule, tile_n=240, blocks=2 * 64 * 10), target("sm_90a")) == ()  # each finishes half
+
+
+def test_epilogues_of_pairs_and_of_single_results_leave_registers() -> None:
+    gated = replace(problem(3400, 36, 360), is_paired=True, input_count=2, input_bytes=4)
+    wide = Schedule(tile_m=256, tile_n=160, consumers=2, stages=4, vector_c=2, blocks=14)
+    found = FAMILY.violations(gated, wide, target("sm_90a"))
+    assert found == ("160 sums, with 18 registers of what the epilogue loads, in 232 registers",)
+    assert FAMILY.violations(gated, replace(wide, tile_n=128), target("sm_90a")) == ()
+    few = replace(problem(64, 3072, 2336, multiply=F32), input_count=4, input_bytes=16)
+    turned = Schedule(tile_m=256, tile_n=128, consumers=2, swaps=True, stages=4, blocks=12)
+    found = FAMILY.violations(few, turned, target("sm_90a"))
+    assert found == ("128 sums, with 48 registers of what the epilogue loads, in 232 registers",)
+
+
 def test_threads_that_load_have_registers_for_what_they_read() -> None:
     schedule = Schedule(tile_m=128, tile_n=128, consumers=2, stages=3, vector_a=8, vector_c=8, blocks=64)
     gated = replace(problem(1024, 1024, 1024), computes_a=True, a_streams=4, a_loads=4)
