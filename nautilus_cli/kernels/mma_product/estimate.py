@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 
 from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, soft_max, work_cycles
 from nautilus_cli.kernels.limits import LINE_BYTES, SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.mma_product.problem import MmaProduct
-from nautilus_cli.kernels.mma_product.resources import LEAST_COPY_BYTES, MMA_M, STEP_BYTES, SUM_BYTES, grid, registers, smem_bytes
+from nautilus_cli.kernels.mma_product.resources import (
+    LEAST_COPY_BYTES,
+    MMA_M,
+    STEP_BYTES,
+    SUM_BYTES,
+    comes_by_words,
+    grid,
+    registers,
+    smem_bytes,
+)
 from nautilus_cli.kernels.mma_product.schedule import Schedule
 from nautilus_cli.kernels.product.tiles import items
 from nautilus_cli.targets.base import Target
@@ -15,12 +25,15 @@ from nautilus_cli.targets.base import Target
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 220 schedules of 16-bit products on an H200, to 17 % (rms).
 _START_CYCLES = 2380
 _FINISH_CYCLES = 11
-_READ_CYCLES = 400
-"""Of a thread that waits for what its epilogue reads beside results that it stores one by one; `product.estimate` has as much."""
+# Of products whose depth or columns vectors of 16 bytes do not divide: fitted to 156 times of attention's scores with a mask and of its
+# contexts, with programmatic edges on an H200, to 13 % (rms): 12 to 14 schedules of scores of 61, 92, 93, 127, 255 and 381 tokens, seven of
+# contexts. The schedule of least estimate is the best of them or within 6 %, but of scores of 16×255, where it takes a quarter more.
+_RAGGED_START_CYCLES = 880
+_RAGGED_BLOCK_CYCLES = 300.0  # beside those of other blocks of a multiprocessor
+_SHORT_INSTRUCTIONS = 22  # for each vector of results that goes by way of shared memory
+_SHORT_TURN_CYCLES = 220  # of a thread, for each eight of them: it reads for the next ones ahead
 _READS_AT_ONCE = 8
-"""Of such results, in a row of theirs: kAtOnce of kernels/mma_product.cuh, and about what a thread that finishes by rows reads ahead. Held
-against 54 times of attention's scores with a mask (six schedules of 93, 61, 127, 66, 92 and 255 tokens, known and open, H200): 22 % apart
-(rms), and the schedule of least estimate is the best or within 5 % of it but at 16×255, where it is 14 % behind."""
+"""Such vectors. Source: kAtOnce of kernels/mma_result_rows.cuh."""
 _LEAVING_CYCLES = 600  # of moments that are left of rows; these two are not fitted: an sm_90a takes wgmma
 _TAKING_CYCLES = 1000
 _BYTE_STEPS_PER_CYCLE = 1605  # multiply-adds a cycle times bytes of an element: 1400 for 16 bits, half of that for tf32
@@ -33,6 +46,7 @@ _COPY_INSTRUCTIONS = 2
 _COPY_CYCLES = 10  # of a thread that brings its vectors one after another
 _COMPUTED_INSTRUCTIONS = 14
 _COMPUTED_LATENCY = 600
+_SHIFTED_INSTRUCTIONS = 12  # of a warp for 16 rows of a step: two reads and a shift for each of four registers
 _SHORT_RUN_SHARE = 0.68  # of the bandwidth, where less than a line lies together
 _HIDING = 12.0
 _MEMORY_SHARE = 0.88  # of the bandwidth
@@ -62,11 +76,8 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     reads = s.warps * steps * (s.warp_m + s.warp_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
     writes = (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes / _SHARED_BYTES_PER_CYCLE
     traffic = s.tile_k * (s.tile_m * shape.a_bytes + s.tile_n * shape.b_bytes) / _L2_BYTES_PER_CYCLE
-    copies = sum(
-        outer * s.tile_k / vector * (_COPY_INSTRUCTIONS if vector * problem.element_bytes >= LEAST_COPY_BYTES else _COMPUTED_INSTRUCTIONS)
-        for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b))
-    )
-    issue = copies / WARP_THREADS / SCHEDULERS + work_cycles(s.tile_m * s.tile_k, shape.a_work)
+    copies = _Copies.of(problem, s)
+    issue = copies.issue_cycles + work_cycles(s.tile_m * s.tile_k, shape.a_work)
     tiles_m, tiles_n = ceil(shape.m / s.tile_m), ceil(shape.n / s.tile_n)
     own = s.tile_k * (s.tile_m * shape.a_bytes / tiles_n + s.tile_n * shape.b_bytes / tiles_m)  # what comes from memory once
     share = _MEMORY_SHARE * target.memory_bytes_per_us / CYCLES_PER_US / target.multiprocessors
@@ -74,10 +85,15 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
         share *= _SHORT_RUN_SHARE
     busy = max(tensor, reads + writes, traffic, own / share) + issue
     alone = steps * s.warp_m * s.warp_n / (MMA_M * 8) * _WARP_STEP_CYCLES / 2 * problem.terms + _BARRIER_LATENCY
-    alone += _COPY_CYCLES * sum(items(outer, s, vector) for outer, vector in ((s.tile_m, s.vector_a), (s.tile_n, s.vector_b)))
+    alone += copies.alone_cycles
     latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
     finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
-    finish += _lone_waits(s) * _READ_CYCLES if s.vector_c == 1 else 0
+    is_short = s.vector_c <= 2 or (s.vector_c == 4 and shape.n % 8 != 0)
+    start, each = (_RAGGED_START_CYCLES, _RAGGED_BLOCK_CYCLES) if is_short or copies.are_of_words else (_START_CYCLES, 0.0)
+    if is_short:
+        each += s.tile_m * s.tile_n / s.vector_c * _SHORT_INSTRUCTIONS / WARP_THREADS / SCHEDULERS
+        turns = max(1.0, s.warp_m * s.warp_n / s.vector_c / WARP_THREADS / _READS_AT_ONCE)
+        finish = _FINISH_CYCLES + turns * _SHORT_TURN_CYCLES
     finish += (_LEAVING_CYCLES if problem.part_columns else 0) + (_TAKING_CYCLES if problem.moment_parts else 0)
     if s.slices_k > 1:
         finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES / _SHARED_BYTES_PER_CYCLE
@@ -90,7 +106,7 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
 
     def round_cycles(together: int) -> float:
         tiles = ceil(ceil(shape.k / s.tile_k) / s.cluster_k)
-        return tiles * max(together * busy, latency) + (tiles - 1) * computing + _MEMORY_LATENCY + finish
+        return tiles * max(together * busy, latency) + together * each + (tiles - 1) * computing + _MEMORY_LATENCY + finish
 
     resident = resident_blocks(
         target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks
@@ -100,13 +116,42 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     if rest:
         cycles += round_cycles(ceil(rest / target.multiprocessors))
     needed = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
-    return _START_CYCLES / CYCLES_PER_US + soft_max(cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
+    return start / CYCLES_PER_US + soft_max(cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
 
 
-def _lone_waits(schedule: Schedule) -> float:
-    """Return how often a thread that stores results one by one waits for what it reads beside them: for each of its rows, in turns."""
-    rows, results = schedule.warp_m / 8, schedule.warp_n / 4
-    return rows * max(1.0, results / _READS_AT_ONCE)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Copies:
+    """What it takes a block to bring a tile of both operands, and its warps to shift words of them.
+
+    Attributes:
+        issue_cycles: of a multiprocessor that issues them.
+        alone_cycles: of a thread that brings its vectors one after another.
+        are_of_words: whether an operand comes by words.
+    """
+
+    issue_cycles: float
+    alone_cycles: float
+    are_of_words: bool
+
+    @classmethod
+    def of(cls, problem: MmaProduct, schedule: Schedule) -> _Copies:
+        """Return the copies of a schedule."""
+        s, shape, size = schedule, problem.shape, problem.element_bytes
+        a_is_words = comes_by_words(problem, s.vector_a, is_k_last=shape.a_k_last) and not shape.a_work
+        b_is_words = comes_by_words(problem, s.vector_b, is_k_last=shape.b_k_last)
+        brought = ((s.tile_m, 2 if a_is_words else s.vector_a), (s.tile_n, 2 if b_is_words else s.vector_b))
+        instructions = sum(
+            outer * s.tile_k / vector * (_COPY_INSTRUCTIONS if vector * size >= LEAST_COPY_BYTES else _COMPUTED_INSTRUCTIONS)
+            for outer, vector in brought
+        )
+        shifted = (s.warp_m if a_is_words else 0) + (s.warp_n if b_is_words else 0)
+        steps = s.tile_k // (STEP_BYTES // size)
+        shifts = steps * s.warps / s.slices_k * shifted / MMA_M * _SHIFTED_INSTRUCTIONS
+        return cls(
+            issue_cycles=(instructions / WARP_THREADS + shifts) / SCHEDULERS,
+            alone_cycles=_COPY_CYCLES * sum(items(outer, s, vector) for outer, vector in brought),
+            are_of_words=a_is_words or b_is_words,
+        )
 
 
 def emulated_ns(problem: MmaProduct, schedule: Schedule) -> float:

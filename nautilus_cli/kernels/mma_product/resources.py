@@ -17,20 +17,38 @@ STEP_BYTES = 32
 
 SUM_BYTES = 4
 
+_WORD_PADDING = 16
+"""Bytes. Source: MmaWordLayout::kPitch of kernels/mma_word_tile.cuh; of rows of 16 bits whose vectors are of one element, brought by words
+or not."""
+
 _ROW_PADDING = 8
 """Floats. Source: ResultRows::kPitch of kernels/mma_result_rows.cuh."""
 
 LEAST_COPY_BYTES = 4
 """Of a vector that is copied past registers."""
 
+WORD_BYTES = 4
+
 
 def smem_bytes(problem: MmaProduct, schedule: Schedule) -> int:
     """Return the dynamic shared memory of a block: the stages, or the sums that take their place, of slices or of 16 rows of each warp."""
     s = schedule
-    stages = s.stages * (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes
+    stages = s.stages * ((s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes + _padding_bytes(problem, s))
     sums = s.slices_k * s.tile_m * s.tile_n * SUM_BYTES if s.slices_k * s.cluster_k > 1 else 0
     rows = s.warps * MMA_M * (s.warp_n + _ROW_PADDING) * SUM_BYTES if finishes_by_rows(problem, s) else 0
     return max(stages, sums, rows)
+
+
+def _padding_bytes(problem: MmaProduct, schedule: Schedule) -> int:
+    """Return what rows of a stage that are brought by words have beside their elements."""
+    s, shape = schedule, problem.shape
+    operands = ((s.tile_m, s.vector_a, shape.a_k_last), (s.tile_n, s.vector_b, shape.b_k_last))
+    return _WORD_PADDING * sum(outer for outer, vector, is_k_last in operands if comes_by_words(problem, vector, is_k_last=is_k_last))
+
+
+def comes_by_words(problem: MmaProduct, vector: int, *, is_k_last: bool) -> bool:
+    """Return whether an operand is brought by words where it is only loaded, as is_brought_by_words of kernels/mma_word_tile.cuh has it."""
+    return vector == 1 and is_k_last and problem.element_bytes == WORD_BYTES // 2
 
 
 def finishes_by_rows(problem: MmaProduct, schedule: Schedule) -> bool:

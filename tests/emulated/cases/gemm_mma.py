@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from nautilus_cli.ir.expression import Expression
-from nautilus_cli.ir.index_map import identity, padded
+from nautilus_cli.ir.index_map import from_strides, identity, padded
 from nautilus_cli.ir.types import BF16, F16, F32, I32, I64, DType
 from nautilus_cli.kernels.gemm_mma import FAMILY, Problem, Schedule
 from nautilus_cli.kernels.mma_product import with_vectors
@@ -168,6 +168,36 @@ def masked_cases() -> list[Case]:
     return found
 
 
+def displaced(schedule_name: str, extents: tuple[int, int, int, int], storage: DType = F16, *, pitch: int, first: int) -> Case:
+    """Return a product of (batch, m, n, k) extents whose rows lie PITCH elements apart, from the element FIRST on: beside them lie NaNs."""
+    batch, m, n, k = extents
+    maps = [from_strides((batch, rows, k), (rows * pitch, pitch, 1), first) for rows in (m, n)]
+    buffers = []
+    for number, rows in enumerate((m, n)):
+        whole = np.full(first + batch * rows * pitch, np.nan, np.float32)
+        inside = whole[first:].reshape(batch, rows, pitch)
+        inside[..., :k] = np.random.default_rng(number).integers(-9, 10, (batch, rows, k))
+        buffers.append(whole[: first + batch * rows * pitch - (pitch - k)].astype(storage.numpy))
+    epilogue = Steps()
+    epilogue.store(epilogue.parameter(0), 2, F32, identity((batch, m, n)))
+    problem = Problem(**shaped(extents), multiply=storage, a_storage=storage, b_storage=storage)
+    operation = (products.read(0, storage, maps[0]), products.read(1, storage, maps[1]), epilogue.expression())
+    name = f"displaced-{schedule_name}-{storage}-{'x'.join(map(str, extents))}-{pitch}-{first}"
+    return product_case(name, problem, SCHEDULES[schedule_name], (*buffers, output(batch * m * n, F32.numpy)), *operation)
+
+
+def word_cases() -> list[Case]:
+    """Return products whose rows begin anywhere: of depths that no vector divides, known and open, and of a pitch of their own."""
+    found = [displaced("square", (2, 35, 21, k), pitch=k, first=0) for k in (1, 15, 17, 31, 33, 63, 65, 95, 97)]
+    found += [displaced(name, (2, 37, 19, 93), pitch=97, first=1) for name in SCHEDULES]
+    found += [displaced("wide", (3, 33, 40, 61), BF16, pitch=pitch, first=first) for pitch in (61, 62, 65) for first in (0, 1, 2)]
+    for schedule_name, k, names in (("square", 93, "mk"), ("wide", 94, "k"), ("sliced", 127, "mk"), ("single", 2, "k"), ("deep", 96, "mk")):
+        one = plain(f"words-{schedule_name}-{k}", (3, 61, 40, k), SCHEDULES[schedule_name], b_k_last=k % 2 == 1)  # 40 columns have vectors
+        singly = replace(one.request.schedule, vector_a=1, vector_b=1 if k % 2 else one.request.schedule.vector_b)
+        found.append(opened(replace(one, request=replace(one.request, schedule=singly)), names))
+    return found
+
+
 def guarded(schedule: Schedule, storage: DType, channels: int, *, is_plain: bool) -> Case:
     """Return a product whose A is padded along m: what is outside reads as zero and nothing is read there. Where it is not plain, one is
     added to both operands, so that steps beyond k, which must add nothing, would show."""
@@ -285,4 +315,4 @@ def cases() -> tuple[Case, ...]:
         for extents in ((1, 49, 200, 136), (1, 1, 304, 256), (1, 130, 96, 64)):
             problem = plain("", extents, square).request.problem
             found.append(plain(f"chosen-{name}-{extents[1]}", extents, FAMILY.choose(problem, target(name))))
-    return (*found, *masked_cases(), *computed_cases())
+    return (*found, *masked_cases(), *word_cases(), *computed_cases())

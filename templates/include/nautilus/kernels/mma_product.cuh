@@ -13,6 +13,7 @@
 #include <nautilus/device/device.cuh>
 #include <nautilus/kernels/mma_result_rows.cuh>
 #include <nautilus/kernels/mma_tile.cuh>
+#include <nautilus/kernels/mma_word_tile.cuh>
 #include <nautilus/kernels/product.cuh>
 #include <nautilus/kernels/row_moments.cuh>
 #include <nautilus/kernels/row_statistics.cuh>
@@ -66,6 +67,31 @@ NAUTILUS_DEVICE void load_fragments(uint32 (&fragments)[kTiles][4], const unsign
     }
   }
 }
+
+// How an operand's tiles are brought, and how a warp reads its kTiles fragments of them.
+template <class T, class Source, bool kIsLeft, int kOuter, int kDepth, int kVector, int kThreads, int kTiles, bool = is_brought_by_words<T, Source, kVector>()>
+struct MmaOperand {
+  using Loader = MmaTileLoader<T, Source, kOuter, kDepth, kVector, kThreads>;
+  using Layout = typename Loader::Layout;
+
+  template <class A>
+  NAUTILUS_DEVICE MmaOperand(const A &, const Source &, int) {}
+  NAUTILUS_DEVICE void load(uint32 (&fragments)[kTiles][4], const unsigned char *tile, int first, int depth) const {
+    load_fragments<T, Layout, kIsLeft>(fragments, tile, first, depth);
+  }
+};
+template <class T, class Source, bool kIsLeft, int kOuter, int kDepth, int kVector, int kThreads, int kTiles>
+struct MmaOperand<T, Source, kIsLeft, kOuter, kDepth, kVector, kThreads, kTiles, true> {
+  using Loader = MmaWordLoader<T, Source, kOuter, kDepth, kThreads>;
+  using Layout = typename Loader::Layout;
+  WordFragments<T, Source, kIsLeft, kTiles> read;
+
+  template <class A>
+  NAUTILUS_DEVICE MmaOperand(const A &arguments, const Source &source, int first) : read(arguments, source, first) {}
+  NAUTILUS_DEVICE void load(uint32 (&fragments)[kTiles][4], const unsigned char *tile, int first, int depth) const {
+    read.template load<Layout>(fragments, tile, first, depth);
+  }
+};
 
 // Rounds floats in registers to tf32, and what that leaves.
 template <int kTiles>
@@ -269,11 +295,13 @@ inline constexpr bool kFinishesByRows = Schedule::kVectorC <= 4 && Schedule::kSl
 template <class Schedule, class T, int kTerms, bool kBIsConstant, class SourceA, class SourceB, class Sink, class A>
 NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, const SourceB &source_b, const Sink &sink, TileIndex tile) {
   constexpr int kThreads = kMmaThreads<Schedule>, kStages = Schedule::kStages;
-  using LoaderA = MmaTileLoader<T, SourceA, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads>;
-  using LoaderB = MmaTileLoader<T, SourceB, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kThreads>;
-  using LayoutA = typename LoaderA::Layout;
-  using LayoutB = typename LoaderB::Layout;
   using Warps = WarpPlace<Schedule>;
+  using OperandA = MmaOperand<T, SourceA, true, Schedule::kTileM, Schedule::kTileK, Schedule::kVectorA, kThreads, Warps::kRows>;
+  using OperandB = MmaOperand<T, SourceB, false, Schedule::kTileN, Schedule::kTileK, Schedule::kVectorB, kThreads, Warps::kPairs>;
+  using LoaderA = typename OperandA::Loader;
+  using LoaderB = typename OperandB::Loader;
+  using LayoutA = typename OperandA::Layout;
+  using LayoutB = typename OperandB::Layout;
   constexpr int kStage = LayoutA::kBytes + LayoutB::kBytes;
   constexpr int kStep = device::kMmaDepth<T>;
   constexpr int kSteps = Schedule::kTileK / kStep / Schedule::kSlicesK;
@@ -286,6 +314,8 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
 
   LoaderA loader_a(arguments, source_a, tile.m * Schedule::kTileM, thread);
   LoaderB loader_b(arguments, source_b, tile.n * Schedule::kTileN, thread);
+  const OperandA operand_a(arguments, source_a, tile.m * Schedule::kTileM + warp.m);
+  const OperandB operand_b(arguments, source_b, tile.n * Schedule::kTileN + warp.n);
   const int all_tiles = ceil_divide(source_a.depth(arguments), Schedule::kTileK);
   const int share = ceil_divide(all_tiles, Schedule::kClusterK);
   const int first_tile = least(all_tiles, device::block_index().x % Schedule::kClusterK * share);
@@ -325,8 +355,8 @@ NAUTILUS_DEVICE void mma_product(const A &arguments, const SourceA &source_a, co
     uint32 a[2][Warps::kRows][4], b[2][Warps::kPairs][4];
     const auto load = [&](int step) {
       const int depth = (warp.slice * kSteps + step) * kStep;
-      load_fragments<T, LayoutA, true>(a[step % 2], reading, warp.m, depth);
-      load_fragments<T, LayoutB, false>(b[step % 2], reading + LayoutA::kBytes, warp.n, depth);
+      operand_a.load(a[step % 2], reading, warp.m, depth);
+      operand_b.load(b[step % 2], reading + LayoutA::kBytes, warp.n, depth);
     };
     load(0);
     if constexpr (kTerms == 1) {

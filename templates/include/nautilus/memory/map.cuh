@@ -116,6 +116,8 @@ struct Map {
   enum : bool { kIsGuarded = (Stages::kIsGuarded || ...) };
   enum : bool { kIsSingle = sizeof...(Stages) == 1 };
   enum : bool { kIsLinear = kIsSingle && First::kIsLinear };
+  // Whether all neighbours along the last coordinate lie together, wherever the first of them does.
+  enum : bool { kHasRows = kIsSingle && !First::kIsGuarded && First::LastDigits::kIsLinear && is_exactly<typename LastAxis::Stride, 1>() };
 
   // Offset of the element at AT; VALID becomes false, and the offset meaningless, where a guard does not hold.
   template <class A, class At>
