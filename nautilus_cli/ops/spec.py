@@ -22,7 +22,7 @@ class NoAttrs:
 
 
 class Emitter(Protocol):
-    """Builds nodes for a decomposition (see `ir/builder.py`)."""
+    """Builds nodes for a decomposition (see `ops/builder.py`)."""
 
     def constant(self, array: np.ndarray) -> Value:
         """Return a constant value."""
