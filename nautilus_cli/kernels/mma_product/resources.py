@@ -52,7 +52,7 @@ def comes_by_words(problem: MmaProduct, vector: int, *, is_k_last: bool) -> bool
 
 
 def finishes_by_rows(problem: MmaProduct, schedule: Schedule) -> bool:
-    """Return whether sums pass through shared memory, as kFinishesByRows of kernels/mma_product.cuh has it."""
+    """Return whether sums pass through shared memory, as kFinishesByRows of kernels/mma_result.cuh has it."""
     s = schedule
     return s.vector_c <= 4 and s.slices_k * s.cluster_k == 1 and not problem.part_columns and not problem.moment_parts
 
@@ -88,7 +88,7 @@ def geometry(problem: MmaProduct, schedule: Schedule) -> Geometry:
 
 
 def finished_columns(schedule: Schedule) -> int:
-    """Return how many neighbouring columns a warp finishes, as FinishShares of kernels/mma_product.cuh has it."""
+    """Return how many neighbouring columns a warp finishes, as FinishShares of kernels/mma_result.cuh has it."""
     s = schedule
     rows, pairs = s.warp_m // MMA_M, s.warp_n // MMA_M
     shares = max(1, min(s.slices_k * s.cluster_k, rows * (pairs // max(1, s.vector_c // 4))))

@@ -11,6 +11,11 @@
 
 namespace nautilus::kernels {
 
+// Threads of a block; how weights lie has no say in it.
+template <class Schedule>
+inline constexpr int kSkinnyThreads =
+    Schedule::kTileN / (Schedule::kThreadN * (device::kWarpThreads / Schedule::kLanesK)) * Schedule::kSlicesK * device::kWarpThreads;
+
 // Which weights of a warp's columns a lane loads. Where the depth is last, kThreadN columns times kLanesK lanes side by side along it; else
 // kThreadN neighbouring columns at once, of kLanesK depths.
 template <class Schedule, bool kIsDepthLastN>

@@ -5,7 +5,8 @@
 #include <nautilus/core/coordinates.cuh>
 #include <nautilus/core/vector.cuh>
 #include <nautilus/device/device.cuh>
-#include <nautilus/kernels/mma_product.cuh>
+#include <nautilus/kernels/mma_columns.cuh>
+#include <nautilus/kernels/product.cuh>
 #include <nautilus/kernels/row_moments.cuh>
 #include <nautilus/kernels/row_statistics.cuh>
 #include <nautilus/kernels/wgmma_operand.cuh>
