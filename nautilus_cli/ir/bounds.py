@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from nautilus_cli.ir.dims import Indicator, Make, Maximum, Monomial, Quotient, Symbol, Symbolic, Terms, is_symbolic, lower, same, upper
 from nautilus_cli.ir.functions import operands
+from nautilus_cli.ir.occurrences import symbols
 from nautilus_cli.ir.quotients import exact_divmod
 from nautilus_cli.ir.substitution import substitute
 from nautilus_cli.ir.terms import degree, product, ratio
@@ -35,6 +36,9 @@ def bounds(terms: Terms, of: Make) -> tuple[int, int]:
     low, high = max(low, shifted_low), min(high, shifted_high)
     if len(varying) == len(terms):
         low, high = _within(_factored(terms, of), low, high)
+    low, high = _within(_by_parts(varying, dict(terms).get((), 0), of), low, high)
+    for found in _grouped(varying, dict(terms).get((), 0), of):
+        low, high = _within(found, low, high)
     if sum(not isinstance(atom, Symbol) for monomial, _ in varying for atom, _ in monomial) > _MOST_RELAXED:
         return low, high
     for bound, divisor, is_lower in _relaxed(varying, dict(terms).get((), 0), of):
@@ -114,6 +118,34 @@ def _factored(terms: Terms, of: Make) -> tuple[int, int] | None:
     rest = of({left: c for monomial, c in terms if (left := ratio(monomial, shared)) is not None})
     products = [a * b for a in _monomial_bounds(shared) for b in (lower(rest), upper(rest))]
     return min(products), max(products)
+
+
+def _by_parts(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> tuple[int, int] | None:
+    """Return the bounds of parts that have no symbol in common, added up; None where there is one part."""
+    parts: list[tuple[frozenset[Symbol], dict[Monomial, int]]] = []
+    for monomial, coefficient in varying:
+        found, part = frozenset().union(*(symbols(of({((atom, 1),): 1})) for atom, _ in monomial)), {monomial: coefficient}
+        for other in [one for one in parts if one[0] & found]:
+            parts.remove(other)
+            found, part = found | other[0], {**other[1], **part}
+        parts.append((found, part))
+    if len(parts) == 1:
+        return None
+    sums = [of(part) for _, part in parts]
+    return constant + sum(map(lower, sums)), constant + sum(map(upper, sums))
+
+
+def _grouped(varying: list[tuple[Monomial, int]], constant: int, of: Make) -> Iterator[tuple[int, int]]:
+    """Yield bounds of a quotient or maximum times all that it is multiplied with, plus those of the rest: k - k*m is k*(1 - m)."""
+    for atom in dict.fromkeys(atom for monomial, _ in varying for atom, _ in monomial):
+        if isinstance(atom, Symbol | Indicator):
+            continue
+        factor = {left: c for monomial, c in varying if (left := ratio(monomial, ((atom, 1),))) is not None}
+        if 1 < len(factor) < len(varying):
+            rest = of({(): constant, **{monomial: c for monomial, c in varying if ratio(monomial, ((atom, 1),)) is None}})
+            times = of(factor)
+            products = [a * b for a in atom.bounds for b in (lower(times), upper(times))]
+            yield lower(rest) + min(products), upper(rest) + max(products)
 
 
 def _within(found: tuple[int, int] | None, low: int, high: int) -> tuple[int, int]:

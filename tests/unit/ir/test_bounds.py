@@ -66,6 +66,14 @@ def test_what_a_division_by_a_dimension_leaves_lies_below_it() -> None:
     assert n * (n % 3) >= 0 and n * (n % 3) <= 2 * n and upper((n % 3) * k) == 8
 
 
+def test_parts_of_a_sum_and_what_is_multiplied_with_one_atom_are_bounded_by_themselves() -> None:
+    """As many rows as an iteration adds, times the iterations that there are at most."""
+    n, k = symbol("n", 0, 7), symbol("k", 0, 100)
+    added, times = minimum(2, n), maximum(n % 4, 1)
+    assert lower(4 * (k % 4) + 4 * added * times) == 0
+    assert lower(4 * n + 4 * added * times - 4 * added) == 0
+
+
 @pytest.mark.parametrize(
     "compare",
     [
