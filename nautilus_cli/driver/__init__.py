@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from nautilus_cli.driver.product_benchmark_result import ProductBenchResult
     from nautilus_cli.driver.running import RunOptions, RunResult, run
     from nautilus_cli.driver.tuning import TuneResult, tune
-    from nautilus_cli.driver.verification import VerifyResult, verify
+    from nautilus_cli.driver.verification import verify
+    from nautilus_cli.driver.verification_result import VerifyResult
     from nautilus_cli.runtime.benchmark import Load
 
 __all__ = [
@@ -82,7 +83,8 @@ _MODULES = {
     "product_benchmark_result": ("ProductBenchResult",),
     "running": ("RunOptions", "RunResult", "run"),
     "tuning": ("TuneResult", "tune"),
-    "verification": ("VerifyResult", "verify"),
+    "verification": ("verify",),
+    "verification_result": ("VerifyResult",),
 }
 """Which module of this package holds which names."""
 

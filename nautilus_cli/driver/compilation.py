@@ -19,7 +19,8 @@ from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions,
 from nautilus_cli.driver.reading import read_model
 from nautilus_cli.driver.selection import Selection, select_each
 from nautilus_cli.driver.temporaries import save_temporaries
-from nautilus_cli.driver.verification import VerifyResult, verify_loaded
+from nautilus_cli.driver.verification import verify_loaded
+from nautilus_cli.driver.verification_result import VerifyResult
 from nautilus_cli.errors import NotServedError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.ir.graph import Graph

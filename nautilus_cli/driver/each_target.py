@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nautilus_cli.driver.selection import Selection, that_runs
-from nautilus_cli.driver.verification import VerifyResult, write_verdict
+from nautilus_cli.driver.verification_result import VerifyResult, write_verdict
 from nautilus_cli.errors import DeviceError, InternalError
 from nautilus_cli.runtime.library import Library, held_targets
 from nautilus_cli.runtime.library import load as load_library

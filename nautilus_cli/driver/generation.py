@@ -13,9 +13,9 @@ from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.arrays import OPEN
 from nautilus_cli.runtime.decoder import Decoder
+from nautilus_cli.runtime.description import Tensor
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
-from nautilus_cli.runtime.model import Tensor
 
 _IDS = ("input_ids", "ids", "tokens")
 _MADE: dict[str, Callable[[int, int, int], np.ndarray]] = {

@@ -8,7 +8,8 @@ from dataclasses import replace
 from nautilus_cli.driver.options import CompileOptions, Progress, VerifyOptions
 from nautilus_cli.driver.origin import at_sizes, sampled
 from nautilus_cli.driver.value_samples import as_bindings, ranges_of, sampled_values, values_text
-from nautilus_cli.driver.verification import VerifyResult, verify_loaded
+from nautilus_cli.driver.verification import verify_loaded
+from nautilus_cli.driver.verification_result import VerifyResult
 from nautilus_cli.errors import InternalError
 from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.ir.binding import bind, dimensions

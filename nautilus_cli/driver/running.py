@@ -11,9 +11,9 @@ import numpy as np
 from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.ir.types import TensorType
 from nautilus_cli.runtime.arrays import OPEN
+from nautilus_cli.runtime.description import Tensor
 from nautilus_cli.runtime.library import Library
 from nautilus_cli.runtime.library import load as load_library
-from nautilus_cli.runtime.model import Tensor
 from nautilus_cli.verify import archive
 from nautilus_cli.verify.inputs import check_arrays, without_bound
 

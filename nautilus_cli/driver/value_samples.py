@@ -12,8 +12,8 @@ from nautilus_cli.ir.dims import Element, Symbol
 from nautilus_cli.ir.graph import Graph
 from nautilus_cli.ir.names import quoted
 from nautilus_cli.ir.occurrences import symbols
+from nautilus_cli.runtime.description import Tensor
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.runtime.model import Tensor
 from nautilus_cli.verify import archive
 
 Ranges = Mapping[tuple[str, int], tuple[int, int]]

@@ -17,7 +17,7 @@ from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.types import ML_DTYPES, U32, UCS4, dtype_of
 from nautilus_cli.numerics.strings import code_points, is_text
 from nautilus_cli.runtime import dlpack
-from nautilus_cli.runtime.model import Tensor
+from nautilus_cli.runtime.description import Tensor
 
 OPEN = -1
 """A dimension of a tensor of which the library knows the size only when it runs."""

@@ -12,8 +12,10 @@ import numpy as np
 
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.arrays import OPEN, check, view
+from nautilus_cli.runtime.context import Context
+from nautilus_cli.runtime.description import Tensor
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.runtime.model import Context, Model, Tensor
+from nautilus_cli.runtime.model import Model
 from nautilus_cli.runtime.shared_memory import host_array
 
 _TO_DEVICE, _TO_HOST = 0, 1

@@ -12,7 +12,9 @@ import numpy as np
 from nautilus_cli.ir.types import DTYPES, NARROW
 from nautilus_cli.runtime import dlpack
 from nautilus_cli.runtime.arrays import LEGACY_STREAM
-from nautilus_cli.runtime.model import Context, Model, Tensor
+from nautilus_cli.runtime.context import Context
+from nautilus_cli.runtime.description import Tensor
+from nautilus_cli.runtime.model import Model
 
 _TO_HOST = 1
 

@@ -17,8 +17,10 @@ from nautilus_cli.ir.types import UCS4
 from nautilus_cli.numerics.strings import strings
 from nautilus_cli.runtime.arrays import LEGACY_STREAM, OPEN, View, check, counted, dense_host_array, view
 from nautilus_cli.runtime.binding import Binding
+from nautilus_cli.runtime.context import Context
+from nautilus_cli.runtime.description import Dimension, EmulatorOptions, ModelInfo, Tensor
 from nautilus_cli.runtime.device_array import DeviceArray
-from nautilus_cli.runtime.model import Context, Dimension, EmulatorOptions, Model, ModelInfo, Tensor
+from nautilus_cli.runtime.model import Model
 from nautilus_cli.runtime.shared_memory import HostMemory, host_array
 
 

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from nautilus_cli.runtime.arrays import View
-from nautilus_cli.runtime.model import SharedMemory, Tensor
+from nautilus_cli.runtime.description import SharedMemory, Tensor
 
 
 def host_array(found: View, tensor: Tensor) -> np.ndarray:

@@ -20,8 +20,8 @@ from nautilus_cli.frontend.load import LoadedModel, load
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.runtime.library import load as load_library
-from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import Image

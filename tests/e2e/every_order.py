@@ -14,7 +14,7 @@ from nautilus_cli import driver
 from nautilus_cli.frontend.load import load
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.e2e.networks import model
 
 ORDERS = (EmulatorOptions(order="fifo"), EmulatorOptions(order="reverse", poison=True, threads=1), EmulatorOptions(order="random", seed=3))

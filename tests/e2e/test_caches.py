@@ -14,8 +14,8 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import UsageError
 from nautilus_cli.runtime.decoder import Decoder
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.runtime.session import Session
 from tests.e2e.commands import Caller
 from tests.e2e.decoders import CACHES, DIMS, HEAD, HEADS, VOCABULARY, assert_close, decoder, next_ids, reference_steps

@@ -19,7 +19,7 @@ from nautilus_cli import driver
 from nautilus_cli.errors import UsageError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.e2e.networks import model
 
 TARGET = "emulated"

@@ -10,7 +10,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.errors import UsageError
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.runtime.session import Session
 from nautilus_cli.targets.registry import target
 from tests.support import tiny_library

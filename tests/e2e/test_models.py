@@ -15,8 +15,8 @@ from nautilus_cli.lowering.fusion.choice import choose_fusion
 from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.passes import pipeline
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.runtime.model import EmulatorOptions
 from nautilus_cli.targets.registry import target
 from tests.support.hollow import hollow
 

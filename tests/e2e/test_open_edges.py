@@ -15,7 +15,7 @@ import nautilus_cli
 from nautilus_cli import driver
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.ir.ranges import DimRange
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.e2e.networks import model, port, saved
 from tests.support.closeness import assert_close
 

@@ -18,7 +18,7 @@ from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.kernels.registry import families
 from nautilus_cli.numerics import compare, derived
 from nautilus_cli.ops.evaluate import evaluate
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.e2e.networks import model
 from tests.e2e.sketch import Sketch
 

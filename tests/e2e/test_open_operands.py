@@ -16,7 +16,7 @@ from nautilus_cli import driver
 from nautilus_cli.errors import NautilusError
 from nautilus_cli.ir.ranges import DimRange
 from nautilus_cli.numerics import compare, derived
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 
 Feeds = Mapping[str, np.ndarray]
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64

@@ -11,7 +11,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli import driver
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.e2e.decoders import DIMS, HEAD, HEADS, LAYERS, PACKED, VOCABULARY, assert_close, decoder, next_ids
 
 TARGET = "emulated"

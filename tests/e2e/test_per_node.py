@@ -17,7 +17,7 @@ from models import small
 from nautilus_cli import driver
 from nautilus_cli.codegen.render import Rendered, render
 from nautilus_cli.driver import compilation, per_node
-from nautilus_cli.driver.verification import VerifyResult
+from nautilus_cli.driver.verification_result import VerifyResult
 from nautilus_cli.frontend.load import load
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.lowering.memory import placement

@@ -11,7 +11,7 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli import driver
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from tests.support.random_programs import COLUMNS, ROWS, program
 from tests.unit.ops.oracle import same
 

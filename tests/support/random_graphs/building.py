@@ -25,7 +25,7 @@ from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.lowering.planner import plan
 from nautilus_cli.numerics import compare
 from nautilus_cli.passes import pipeline
-from nautilus_cli.runtime.model import EmulatorOptions
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
 from nautilus_cli.toolchain import host_compiler

@@ -9,8 +9,8 @@ import pytest
 
 import nautilus_cli
 from nautilus_cli.errors import DeviceError, FileError, UsageError
+from nautilus_cli.runtime.description import EmulatorOptions
 from nautilus_cli.runtime.library import Library, held_targets
-from nautilus_cli.runtime.model import EmulatorOptions
 from tests.support import fake_library
 from tests.support.fake_library import WEIGHTS
 
