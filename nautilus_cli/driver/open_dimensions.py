@@ -33,7 +33,12 @@ def points_of(shapes: Mapping[str, Sequence[Size]], dims: Mapping[str, DimRange]
         for size, dim in zip(shape, types.get(name, ()), strict=False):
             if isinstance(size, DimRange):
                 given |= {found.name: size for found in symbols(dim)}
-    return {name: size.points for name, size in given.items() if size.points}
+    found: dict[str, tuple[int, ...]] = {}
+    for name, given_range in given.items():
+        own = model.renamed.get(name, name)
+        if given_range.points:
+            found[own] = tuple(dict.fromkeys((*found.get(own, ()), *given_range.points)))
+    return found
 
 
 def verify_sampled(

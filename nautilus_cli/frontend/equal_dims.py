@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from math import lcm
 
+from nautilus_cli.errors import ModelError
 from nautilus_cli.frontend.inputs import Inputs
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
@@ -29,12 +30,23 @@ def joined(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:
     if pair is None:
         return _summed(inputs, error)
     kept, other = pair
-    one = symbol(kept.name, max(kept.low, other.low), min(kept.high, other.high), lcm(kept.divisor, other.divisor))
+    try:
+        one = symbol(kept.name, max(kept.low, other.low), min(kept.high, other.high), lcm(kept.divisor, other.divisor))
+    except ModelError as none:
+        raise ModelError(
+            f"dimensions {_range(kept)} and {_range(other)} must be equal, and no size is in both ranges", where=error.where
+        ) from none
     types = {name: _renamed(type_, {kept.name: one, other.name: one}) for name, type_ in inputs.types.items()}
+    renamed = {**{old: kept.name if new == other.name else new for old, new in inputs.renamed.items()}, other.name: kept.name}
     where = f"{error.where}: " if error.where else ""
     return replace(
-        inputs, types=types
+        inputs, types=types, renamed=renamed
     ), f"{where}dimensions {kept.name} and {other.name} must be equal; the library takes them as {kept.name}."
+
+
+def _range(dim: Symbol) -> str:
+    multiples = f" (multiples of {dim.divisor})" if dim.divisor > 1 else ""
+    return f"{dim.name} of {dim.low} to {dim.high}{multiples}"
 
 
 def _summed(inputs: Inputs, error: UndecidedError) -> tuple[Inputs, str] | None:

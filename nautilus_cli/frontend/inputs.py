@@ -56,6 +56,7 @@ class Inputs:
         read: names of those for which the host waits.
         texts: names of the run-time inputs that are strings; their types are those of the code points.
         lets_numbers_decide: whether numbers that kernels compute may decide shapes.
+        renamed: what dimensions are called that became one with another, by the name that the model gives them.
     """
 
     types: Mapping[str, TensorType]
@@ -68,6 +69,7 @@ class Inputs:
     notes: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     lets_numbers_decide: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_DIMS: Mapping[str, DimRange] = {}
@@ -140,7 +142,7 @@ def _with_default_ranges(
         default = DEFAULT_RANGES["batch" if number == 0 else "other"]
         size = default.symbol(label)
         if dim.name != "?":
-            sizes[dim] = (size, name)
+            sizes[dim] = (size, f"input {quoted(name)}")
         found.append(size)
         notes.append(f"dimension {quoted(label)[1:-1]} has no size or range: {default} is taken; --dim or --shape sets another.")
     return tuple(found)
@@ -202,7 +204,7 @@ def require_known(bounds: Mapping[str, int], names: Iterable[str], inputs: Input
 
 def _named_sizes(dims: Mapping[str, DimRange]) -> dict[Sym, tuple[int, str]]:
     """Return the ranges that the user gives by a dimension's name."""
-    return {Sym(name): (given.symbol(name), f"--dim {name}") for name, given in dims.items()}
+    return {Sym(name): (given.symbol(name), f"--dim {quoted(name)}") for name, given in dims.items()}
 
 
 def declared_type(info: ValueInfoProto, role: str = "input") -> Declared:
@@ -279,10 +281,10 @@ def _with_shape(input_: Declared, shape: Sequence[int], sizes: dict[Sym, tuple[i
             if not same(size, dim):
                 raise UsageError(f"{given} has {size} in dimension {number}; the model declares {dim}: {input_}", where=where)
         elif dim.name != "?":
-            known, source = sizes.setdefault(dim, (size, input_.name))
+            known, source = sizes.setdefault(dim, (size, f"input {quoted(input_.name)}"))
             if not same(known, size):
                 raise UsageError(
-                    f"{given} makes dimension '{shortened(str(dim))}' {_told(size)}; input {quoted(source)} makes it {_told(known)}",
+                    f"{given} makes dimension '{shortened(str(dim))}' {_told(size)}; {source} makes it {_told(known)}",
                     where=where,
                     hint="One name of a dimension is one size.",
                 )

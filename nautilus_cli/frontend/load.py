@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,7 @@ class LoadedModel:
         constants: contents of the inputs that the user bound; a reference run needs them.
         is_cut: whether its outputs are others than the file declares.
         notes: sentences for the user.
+        renamed: what dimensions are called that became one with another, by the name that the model gives them.
     """
 
     graph: Graph
@@ -56,6 +57,7 @@ class LoadedModel:
     constants: Mapping[str, np.ndarray]
     is_cut: bool = False
     notes: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 def load(
@@ -243,6 +245,7 @@ def load_model(
         producer=quoted(f"{model.producer_name} {model.producer_version}".strip())[1:-1],
         nodes=len(model.graph.node),
         constants=inputs.constants,
+        renamed=inputs.renamed,
         is_cut=is_cut,
         notes=notes,
     )

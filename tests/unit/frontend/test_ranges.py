@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
+from nautilus_cli.driver.open_dimensions import points_of
 from nautilus_cli.errors import ModelError, UsageError
 from nautilus_cli.frontend.external_data import ExternalData
 from nautilus_cli.frontend.inputs import resolve_inputs
@@ -66,6 +67,7 @@ def test_without_a_range_open_dimensions_stay_an_error() -> None:
         ({"shapes": {"ids": (DimRange(9, 8), 3)}}, r"dimension 'batch': no size lies in 9\.\.8"),
         ({"shapes": {"ids": (DimRange(5, 7, 8), 3)}}, r"no size lies in 5\.\.7 \(multiples of 8\)"),
         ({"shapes": {"ids": (2, 3), "mask": (DimRange(1, 4), 3)}}, "makes dimension 'batch' 1..4; input 'ids' makes it 2"),
+        ({"shapes": {"ids": (9, 3)}, "dims": {"batch": DimRange(1, 8)}}, "makes dimension 'batch' 9; --dim 'batch' makes it 1..8"),
     ],
 )
 def test_ranges_that_cannot_be_meant(given: dict[str, Any], told: str) -> None:
@@ -240,3 +242,24 @@ def test_the_user_may_give_an_element_a_range() -> None:
 def test_a_range_of_what_decides_nothing_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="decides no shape|no input has a dimension of this name"):
         expanded(**{name: DimRange(1, 7)})
+
+
+def product(a: DimRange, b: DimRange) -> LoadedModel:
+    """A product whose inner dimension the model gives two names."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [2, "b"]), ("y", ["a", 3])))
+    nodes, output = [helper.make_node("MatMul", ["x", "y"], ["z"])], helper.make_tensor_value_info("z", TensorProto.FLOAT, [2, 3])
+    model = helper.make_model(helper.make_graph(nodes, "g", [x, y], [output]), opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    return load_model(model, ExternalData(None), "0", dims={"a": a, "b": b})
+
+
+def test_sizes_to_optimise_for_follow_a_dimension_that_becomes_one_with_another() -> None:
+    dims = {"a": DimRange(1, 64, points=(5,)), "b": DimRange(4, 80, points=(16, 5))}
+    found = product(**dims)
+    assert found.renamed == {"b": "a"}
+    assert points_of({}, dims, found) == {"a": (5, 16)}
+
+
+def test_dimensions_that_must_be_equal_and_cannot_be() -> None:
+    told = r"node '#0 MatMul' \(MatMul\): dimensions a of 8 to 16 \(multiples of 8\) and b of 12 to 30 \(multiples of 6\) must be equal"
+    with pytest.raises(ModelError, match=told):
+        product(DimRange(8, 16, 8), DimRange(12, 30, 6))
