@@ -68,45 +68,15 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     delivers, and what its copies issue; and at least the latency of memory shared out over the stages on their way. Blocks that share a
     multiprocessor share all but the latency.
     """
-    s, shape = schedule, problem.shape
-    step = STEP_BYTES // problem.element_bytes
-    steps = s.tile_k // step // s.slices_k
-    products = s.tile_m * s.tile_n * s.tile_k * problem.terms
-    tensor = products * problem.element_bytes / _BYTE_STEPS_PER_CYCLE
-    reads = s.warps * steps * (s.warp_m + s.warp_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
-    writes = (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes / _SHARED_BYTES_PER_CYCLE
-    traffic = s.tile_k * (s.tile_m * shape.a_bytes + s.tile_n * shape.b_bytes) / _L2_BYTES_PER_CYCLE
-    copies = _Copies.of(problem, s)
-    issue = copies.issue_cycles + work_cycles(s.tile_m * s.tile_k, shape.a_work)
-    tiles_m, tiles_n = ceil(shape.m / s.tile_m), ceil(shape.n / s.tile_n)
-    own = s.tile_k * (s.tile_m * shape.a_bytes / tiles_n + s.tile_n * shape.b_bytes / tiles_m)  # what comes from memory once
-    share = _MEMORY_SHARE * target.memory_bytes_per_us / CYCLES_PER_US / target.multiprocessors
-    if s.tile_k * problem.element_bytes < LINE_BYTES and shape.b_k_last:
-        share *= _SHORT_RUN_SHARE
-    busy = max(tensor, reads + writes, traffic, own / share) + issue
-    alone = steps * s.warp_m * s.warp_n / (MMA_M * 8) * _WARP_STEP_CYCLES / 2 * problem.terms + _BARRIER_LATENCY
-    alone += copies.alone_cycles
-    latency = max(alone, _MEMORY_LATENCY / (s.stages - 1))
-    finish = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
-    is_short = s.vector_c <= 2 or (s.vector_c == 4 and shape.n % 8 != 0)
-    start, each = (_RAGGED_START_CYCLES, _RAGGED_BLOCK_CYCLES) if is_short or copies.are_of_words else (_START_CYCLES, 0.0)
-    if is_short:
-        each += s.tile_m * s.tile_n / s.vector_c * _SHORT_INSTRUCTIONS / WARP_THREADS / SCHEDULERS
-        turns = max(1.0, s.warp_m * s.warp_n / s.vector_c / WARP_THREADS / _READS_AT_ONCE)
-        finish = _FINISH_CYCLES + turns * _SHORT_TURN_CYCLES
-    finish += (_LEAVING_CYCLES if problem.part_columns else 0) + (_TAKING_CYCLES if problem.moment_parts else 0)
-    if s.slices_k > 1:
-        finish += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES / _SHARED_BYTES_PER_CYCLE
-
-    if s.cluster_k > 1:
-        moved = 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES
-        finish += _CLUSTER_CYCLES + moved / _SHARED_BYTES_PER_CYCLE + moved / _REMOTE_BYTES_PER_CYCLE
-
+    s, shape, copies = schedule, problem.shape, _Copies.of(problem, schedule)
+    busy, latency = _tile_cycles(problem, s, copies, target)
+    finish = _Finish.of(problem, s, copies)
     computing = _COMPUTED_LATENCY if shape.a_work else 0  # what is read comes after the products that it could hide behind
 
     def round_cycles(together: int) -> float:
         tiles = ceil(ceil(shape.k / s.tile_k) / s.cluster_k)
-        return tiles * max(together * busy, latency) + together * each + (tiles - 1) * computing + _MEMORY_LATENCY + finish
+        loop = tiles * max(together * busy, latency) + together * finish.shared_cycles + (tiles - 1) * computing
+        return loop + _MEMORY_LATENCY + finish.alone_cycles
 
     resident = resident_blocks(
         target, threads=s.threads, registers=registers(problem, s), smem_bytes=smem_bytes(problem, s), fewest=s.blocks
@@ -116,7 +86,64 @@ def gpu_us(problem: MmaProduct, schedule: Schedule, target: Target) -> float:
     if rest:
         cycles += round_cycles(ceil(rest / target.multiprocessors))
     needed = shape.batch * shape.k * (shape.m * shape.a_bytes + shape.n * shape.b_bytes)
-    return start / CYCLES_PER_US + soft_max(cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us), _HIDING)
+    start_us, memory_us = finish.start_cycles / CYCLES_PER_US, needed / (_MEMORY_SHARE * target.memory_bytes_per_us)
+    return start_us + soft_max(cycles / CYCLES_PER_US, memory_us, _HIDING)
+
+
+def _tile_cycles(problem: MmaProduct, schedule: Schedule, copies: _Copies, target: Target) -> tuple[float, float]:
+    """Return how long a tile keeps a multiprocessor busy, and how long it takes a block that is alone there."""
+    s, shape = schedule, problem.shape
+    step = STEP_BYTES // problem.element_bytes
+    steps = s.tile_k // step // s.slices_k
+    products = s.tile_m * s.tile_n * s.tile_k * problem.terms
+    tensor = products * problem.element_bytes / _BYTE_STEPS_PER_CYCLE
+    reads = s.warps * steps * (s.warp_m + s.warp_n) * STEP_BYTES / _SHARED_BYTES_PER_CYCLE
+    writes = (s.tile_m + s.tile_n) * s.tile_k * problem.element_bytes / _SHARED_BYTES_PER_CYCLE
+    traffic = s.tile_k * (s.tile_m * shape.a_bytes + s.tile_n * shape.b_bytes) / _L2_BYTES_PER_CYCLE
+    issue = copies.issue_cycles + work_cycles(s.tile_m * s.tile_k, shape.a_work)
+    tiles_m, tiles_n = ceil(shape.m / s.tile_m), ceil(shape.n / s.tile_n)
+    own = s.tile_k * (s.tile_m * shape.a_bytes / tiles_n + s.tile_n * shape.b_bytes / tiles_m)  # what comes from memory once
+    share = _MEMORY_SHARE * target.memory_bytes_per_us / CYCLES_PER_US / target.multiprocessors
+    if s.tile_k * problem.element_bytes < LINE_BYTES and shape.b_k_last:
+        share *= _SHORT_RUN_SHARE
+    busy = max(tensor, reads + writes, traffic, own / share) + issue
+    alone = steps * s.warp_m * s.warp_n / (MMA_M * 8) * _WARP_STEP_CYCLES / 2 * problem.terms + _BARRIER_LATENCY
+    alone += copies.alone_cycles
+    return busy, max(alone, _MEMORY_LATENCY / (s.stages - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Finish:
+    """What begins and ends a block's work, beside its tiles.
+
+    Attributes:
+        start_cycles: of the launch.
+        shared_cycles: of a block, in which it keeps the multiprocessor busy.
+        alone_cycles: of a block, in which others may work.
+    """
+
+    start_cycles: float
+    shared_cycles: float
+    alone_cycles: float
+
+    @classmethod
+    def of(cls, problem: MmaProduct, schedule: Schedule, copies: _Copies) -> _Finish:
+        """Return what a schedule's blocks do with their sums."""
+        s = schedule
+        is_short = s.vector_c <= 2 or (s.vector_c == 4 and problem.shape.n % 8 != 0)
+        start, shared = (_RAGGED_START_CYCLES, _RAGGED_BLOCK_CYCLES) if is_short or copies.are_of_words else (_START_CYCLES, 0.0)
+        alone = s.tile_m * s.tile_n / s.vector_c * 8 / WARP_THREADS / SCHEDULERS + _FINISH_CYCLES
+        if is_short:
+            shared += s.tile_m * s.tile_n / s.vector_c * _SHORT_INSTRUCTIONS / WARP_THREADS / SCHEDULERS
+            turns = max(1.0, s.warp_m * s.warp_n / s.vector_c / WARP_THREADS / _READS_AT_ONCE)
+            alone = _FINISH_CYCLES + turns * _SHORT_TURN_CYCLES
+        alone += (_LEAVING_CYCLES if problem.part_columns else 0) + (_TAKING_CYCLES if problem.moment_parts else 0)
+        if s.slices_k > 1:
+            alone += 2 * _BARRIER_LATENCY + 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES / _SHARED_BYTES_PER_CYCLE
+        if s.cluster_k > 1:
+            moved = 2 * s.slices_k * s.tile_m * s.tile_n * SUM_BYTES
+            alone += _CLUSTER_CYCLES + moved / _SHARED_BYTES_PER_CYCLE + moved / _REMOTE_BYTES_PER_CYCLE
+        return cls(start_cycles=start, shared_cycles=shared, alone_cycles=alone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
