@@ -19,7 +19,7 @@ _LONGEST_CELL = 200
 
 
 def show_check(result: CheckResult, as_json: bool) -> None:
-    """Print the answer."""
+    """Print what keeps a model from being compiled, if anything does."""
     if as_json:
         obstacles = [{"node": o.node, "op": o.op, "reason": o.reason, "hint": o.hint} for o in result.obstacles]
         data = {name: getattr(result, name) for name in _NUMBERS}
@@ -39,7 +39,7 @@ def show_check(result: CheckResult, as_json: bool) -> None:
 
 
 def require_none(result: CheckResult) -> None:
-    """Check the answer.
+    """Check that nothing keeps a model from being compiled.
 
     Raises:
         ModelError: the model will not compile.

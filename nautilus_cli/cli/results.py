@@ -128,7 +128,7 @@ def _outputs_data(comparisons: Mapping[str, Comparison]) -> list[dict[str, Any]]
 
 
 def require_match(result: VerifyResult) -> None:
-    """Check a verification.
+    """Check that every output matches, on every target.
 
     Raises:
         VerificationError: an output differs.

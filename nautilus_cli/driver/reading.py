@@ -7,7 +7,7 @@ from nautilus_cli.frontend.load import LoadedModel, load
 
 
 def read_model(options: ModelOptions) -> LoadedModel:
-    """Return the model.
+    """Return the model with the shapes, bindings and outputs that are asked for.
 
     Raises:
         NautilusError: as `load` does.

@@ -74,7 +74,7 @@ def kind(entity: Entity) -> str:
 
 
 def as_tensor(entity: Entity, role: str, where: str) -> Value:
-    """Return a tensor.
+    """Return an entity that must be a tensor.
 
     Args:
         entity: what is read.

@@ -159,7 +159,7 @@ class _Examiner(Importer):
                 raise _UNKNOWN.error(where)
 
     def add(self, node: str, op: str, error: ModelError) -> None:
-        """Keep an error."""
+        """Keep an error as a finding about a node; one that names its place itself keeps that."""
         where = f"{error.where}: " if error.where and not node else ""
         self.findings.append(Finding(node=node, op=op, reason=f"{where}{error.message}", hint=error.hint or ""))
 

@@ -65,7 +65,7 @@ def import_graph(
     size_bytes: int,
     notes: list[str] | None = None,
 ) -> Graph:
-    """Return the graph of a model with static shapes; constants are folded and functions inlined.
+    """Return the graph of a model, of which every dimension is a number or has a range; constants are folded and functions inlined.
 
     Args:
         model: the model.

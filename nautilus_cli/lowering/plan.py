@@ -44,7 +44,7 @@ class Port:
     Attributes:
         name: the ONNX name.
         dtype: element type.
-        shape: static shape.
+        shape: its sizes; symbols where they are open.
         shared: the memory that it has in common with another port; None where it has its own.
         counted: (dimension, word of the arena) where a kernel gives how large it is: an int64 among those at the arena's front.
     """

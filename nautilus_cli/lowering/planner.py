@@ -28,7 +28,7 @@ def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str) -
     """Lower every group in order.
 
     Args:
-        fused: the fused graph, with static shapes.
+        fused: the fused graph, of which every dimension is a number or has a range.
         target: what the kernels will run on.
         choose: picks the schedule of a problem.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
@@ -46,7 +46,7 @@ def plan_each(
     """Lower every group in order for several targets, which differ in schedules only: weights are packed once and lie at the same offsets.
 
     Args:
-        fused: the fused graph, with static shapes.
+        fused: the fused graph, of which every dimension is a number or has a range.
         targets: what the kernels will run on, and what picks the schedule of a problem there.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
         points: sizes of open dimensions, by name, that schedules are chosen for.
@@ -95,7 +95,7 @@ def refused(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str
     """Yield each group for which there is no kernel on a target, and why; weights are not packed, so that this is quick.
 
     Args:
-        fused: the fused graph, with static shapes.
+        fused: the fused graph, of which every dimension is a number or has a range.
         target: what the kernels would run on.
         choose: picks the schedule of a problem.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.

@@ -81,7 +81,7 @@ class Layer:
 
 
 def directions_of(direction: str) -> int:
-    """Return how many directions one of DIRECTIONS is."""
+    """Return how many directions `forward`, `reverse` or `bidirectional` is."""
     return 2 if direction == "bidirectional" else 1
 
 

@@ -62,7 +62,7 @@ def places(folder: Path) -> list[Path]:
 
 
 def read_case(place: Path, graph: Graph, constants: Mapping[str, np.ndarray], names: Sequence[str] = ()) -> Case:
-    """Return one case.
+    """Return the inputs of a case, and the outputs that it expects where it holds them.
 
     Args:
         place: its file or folder.

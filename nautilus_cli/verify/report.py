@@ -28,7 +28,7 @@ class InputSummary:
     Attributes:
         name: ONNX name.
         dtype: element type.
-        shape: static shape.
+        shape: of the array.
         values: what they are, in a few words.
     """
 

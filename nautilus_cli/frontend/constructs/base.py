@@ -96,7 +96,7 @@ class Occurrence:
         return value
 
     def integer(self, name: str, default: int) -> int:
-        """Return an attribute."""
+        """Return an integer attribute; DEFAULT where it is left out."""
         if name not in self.attributes:
             return default
         if self.attributes[name].type != AttributeProto.INT:
@@ -112,7 +112,7 @@ class Occurrence:
         return tuple(int(v) for v in self.attributes[name].ints)
 
     def body(self, name: str, inputs: int | None, outputs: int, *, repeats: bool = False) -> Subgraph:
-        """Return a subgraph.
+        """Return the subgraph that an attribute holds.
 
         Args:
             name: its attribute.

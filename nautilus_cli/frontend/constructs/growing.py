@@ -69,7 +69,7 @@ class Growing:
     axes: Mapping[int, Mapping[int, int]] = field(default_factory=lambda: MappingProxyType({}))
 
     def room(self, place: int, type_: TensorType) -> TensorType:
-        """Return the type that has room for all that a state can be; TYPE is that before the first iteration."""
+        """Return the type that has room for all that a state can be; TYPE_ is that before the first iteration."""
         shape = [self.sizes[self.axes[place][a]].most(self.iterations) if a in self.axes[place] else d for a, d in enumerate(type_.static)]
         return TensorType(type_.dtype, (prod(shape),))
 

@@ -92,7 +92,7 @@ class _Kernels:
         return list(self._numbers)[number]
 
     def finished(self) -> tuple[Kernel, ...]:
-        """Return the kernels."""
+        """Return the distinct kernels by their numbers."""
         return tuple(
             Kernel(request=request, geometry=geometry, recipes=tuple(sorted(used)), maps=maps)
             for request, geometry, used, maps in zip(self._numbers, self._geometries, self._recipes, self._maps, strict=True)

@@ -210,7 +210,7 @@ class CellSteps:
         return self.parameter(_SUMS + number)
 
     def constant(self, number: float) -> int:
-        """Return a scalar."""
+        """Return a number in the cell's type."""
         return self.builder.constant(number, self.cell.dtype)
 
     def apply(self, function: str, *operands: int) -> int:
