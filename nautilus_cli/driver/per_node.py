@@ -46,7 +46,7 @@ from nautilus_cli.targets.base import Target
 from nautilus_cli.toolchain import host_compiler
 from nautilus_cli.toolchain.builder import build
 from nautilus_cli.toolchain.cache import Cache
-from nautilus_cli.verify import check
+from nautilus_cli.verify import check, references
 from nautilus_cli.verify.inputs import DrawnInput
 from nautilus_cli.verify.report import Report
 
@@ -93,7 +93,7 @@ def per_node(
     unseen = sum(not group.comparisons for group in groups)
     if unseen:
         notes.append(f"{unseen} of {len(groups)} groups store no tensor of the ONNX graph: what reads them was compared.")
-    truth = check.truth(model.graph)
+    truth = references.truth(model.graph)
     if settings.golden is not None and not found.is_match:
         is_match = check.Checker(model.graph, library, settings, progress).check(inputs, truth).is_match
         if is_match:
@@ -173,11 +173,11 @@ class _Bench:
             for number, group in enumerate(fused.groups)
         )
 
-    def _reference(self, graph: Graph) -> check.Reference:
+    def _reference(self, graph: Graph) -> references.Reference:
         """Return what says which tensors are right; outputs in a file are the way to do without onnxruntime."""
         if self.settings.golden is not None:
-            return check.truth(graph)
-        return check.oracle(cut_file(self.options.model, [name for name, _ in graph.outputs]), self.options.model.parent)
+            return references.truth(graph)
+        return references.oracle(cut_file(self.options.model, [name for name, _ in graph.outputs]), self.options.model.parent)
 
     def _run(self, exposed: FusedGraph) -> tuple[dict[int, str], dict[str, np.ndarray]]:
         """Build a library and run it; return each group's kernel, and every stored tensor in ONNX order."""

@@ -26,7 +26,7 @@ from nautilus_cli.errors import UsageError
 from nautilus_cli.frontend.load import LoadedModel
 from nautilus_cli.numerics import Comparison
 from nautilus_cli.runtime.library import Library
-from nautilus_cli.verify import archive, check, dataset, report
+from nautilus_cli.verify import archive, check, dataset, references, report
 
 
 def verify(options: VerifyOptions, progress: Progress = silent) -> VerifyResult:
@@ -171,7 +171,7 @@ def verify_loaded(model: LoadedModel, library: Library, options: VerifyOptions, 
     return result
 
 
-def with_values(library: Library, model: LoadedModel) -> check.Run:
+def with_values(library: Library, model: LoadedModel) -> references.Run:
     """Return what runs a library on the inputs of a model in which those that the library reads are bound."""
     held = {tensor.name: model.constants[tensor.name] for tensor in library.inputs if tensor.name in model.constants}
     return (lambda arrays: library({**arrays, **held})) if held else library
@@ -198,11 +198,11 @@ def _verify_dataset(
     found, whole = dataset.places(folder), model
     names = () if whole.constants else tuple(name for name, _ in whole.graph.inputs)
     checker = None if library.model.is_open else check.Checker(model.graph, library, settings, progress)
-    oracle: check.Reference | None = None
+    oracle: references.Reference | None = None
     cases: list[CaseResult] = []
     data: list[dict[str, Any]] = []
     notes: dict[str, None] = {}
-    references: dict[str, None] = {}
+    names_of_references: dict[str, None] = {}
     for number, place in enumerate(found):
         progress(f"comparing {place.name}", number, len(found))
         if checker is None:
@@ -211,18 +211,18 @@ def _verify_dataset(
         one_checker = checker or check.Checker(model.graph, with_values(library, model), settings, progress)
         case = dataset.read_case(place, model.graph, model.constants, names)
         if case.expected is None:
-            oracle = reference = oracle or check.oracle(reference_model(library, options.model, model), options.model.parent)
+            oracle = reference = oracle or references.oracle(reference_model(library, options.model, model), options.model.parent)
         else:
-            reference = check.known(f"dataset {folder.name}", case.expected)
+            reference = references.known(f"dataset {folder.name}", case.expected)
         one = one_checker.check(check.as_given(case.inputs), reference)
         cases.append(CaseResult(name=case.name, comparisons=one.comparisons))
         data.append({"case": case.name, **one.to_data()})
         notes.update(dict.fromkeys(f"{case.name}: {note}" for note in one.notes))
-        references[one.reference] = None
+        names_of_references[one.reference] = None
     path, is_match = report.report_path(options.library), all(case.is_match for case in cases)
     result = VerifyResult(
         target=library.info.target,
-        reference=" and ".join(references),
+        reference=" and ".join(names_of_references),
         comparisons=_worst(cases),
         report=path,
         verdict={"schema": report.SCHEMA, "target": library.info.target, "match": is_match, "cases": data},
