@@ -120,6 +120,7 @@ def write(
     producer: str,
     bindings: Mapping[str, str] = NO_BINDINGS,
     fp32_mode: str,
+    points: Mapping[str, Sequence[int]] = manifest.NO_POINTS,
     weights: WeightsPlace = WeightsPlace.INTERNAL,
 ) -> Written:
     """Write a compiled model: the library OUTPUT, its manifest beside it, and its weights where they do not go into the library.
@@ -135,6 +136,7 @@ def write(
         producer: version of Nautilus.
         bindings: text of the constant that replaces an input, by name.
         fp32_mode: how products of f32 are multiplied.
+        points: sizes of open dimensions, by name, that kernels were chosen for.
         weights: where they go.
 
     Raises:
@@ -153,6 +155,7 @@ def write(
         tools=tools,
         bindings=bindings,
         fp32_mode=fp32_mode,
+        points=points,
         weights_file=outside.name if outside else "",
     )
     payload = payloads.build(

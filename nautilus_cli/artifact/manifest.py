@@ -50,6 +50,9 @@ _REQUIRED: Mapping[str, type] = {
 """Keys of a manifest and their types."""
 
 
+NO_POINTS: Mapping[str, Sequence[int]] = {}
+
+
 def manifest_path(library: Path) -> Path:
     """Return where the manifest of a library lies: `libmodel.so` has `libmodel.json`."""
     return library.with_suffix(".json")
@@ -171,6 +174,7 @@ def build(
     tools: Mapping[str, str],
     bindings: Mapping[str, str],
     fp32_mode: str,
+    points: Mapping[str, Sequence[int]] = NO_POINTS,
     weights_file: str = "",
 ) -> bytes:
     """Return the manifest of a library as the bytes of its file.
@@ -183,6 +187,7 @@ def build(
         tools: version of each tool that had a part in it.
         bindings: text of the constant that replaces an input, by name; whoever compares with the model needs them.
         fp32_mode: how products of f32 are multiplied; whoever compares needs it too.
+        points: sizes of open dimensions, by name, that kernels were chosen for; whoever compares each kernel needs them.
         weights_file: name of the file beside the library that holds the weights; "" where the library itself does.
     """
     plan = variants[0].plan
@@ -191,6 +196,7 @@ def build(
         **_target(variants[0]),
         "bindings": dict(bindings),
         "fp32_mode": fp32_mode,
+        "points": {name: list(sizes) for name, sizes in points.items()},
         "counts": [{"name": s.name, "most": _plain(s.source.bound)} for s in known if isinstance(s.source, Count)],
         "limits": [{"name": name, "word": word, "most": most} for name, word, most in plan.limits],
         "dimensions": [{"name": s.name, "low": s.low, "high": s.high, "divisor": s.divisor} for s in known if s.source is None],

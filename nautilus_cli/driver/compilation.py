@@ -112,6 +112,7 @@ def compile(options: CompileOptions, progress: Progress = silent) -> CompileResu
         model_digest=bytes.fromhex(model.sha256),
         bindings=options.bindings,
         fp32_mode=options.fp32_mode,
+        points=points,
         tools=tool_versions(all(target.is_emulated for target in targets)),
         producer=__version__,
         weights=WeightsPlace(options.weights),

@@ -79,6 +79,7 @@ def per_node(
         settings=settings,
         target=registry.target(library.info.target),
         choose=HeldChoice(held["kernels"]),
+        points={name: tuple(named) for name, named in library.manifest.get("points", {}).items()},
         inputs=inputs,
         progress=progress,
     )
@@ -150,6 +151,7 @@ class _Bench:
     settings: check.Settings
     target: Target
     choose: Choose
+    points: Mapping[str, tuple[int, ...]]
     inputs: Mapping[str, DrawnInput]
     progress: Progress
 
@@ -181,7 +183,7 @@ class _Bench:
 
     def _run(self, exposed: FusedGraph) -> tuple[dict[int, str], dict[str, np.ndarray]]:
         """Build a library and run it; return each group's kernel, and every stored tensor in ONNX order."""
-        planned = plan(exposed, self.target, self.choose, fp32_mode=self.settings.fp32_mode)
+        planned = plan(exposed, self.target, self.choose, fp32_mode=self.settings.fp32_mode, points=self.points)
         kernels = [render(kernel.request) for kernel in planned.kernels]
         store = Cache.default()
         built = build(

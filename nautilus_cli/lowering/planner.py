@@ -24,7 +24,7 @@ from nautilus_cli.lowering.plan import Plan
 from nautilus_cli.targets.base import Target
 
 
-def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str) -> Plan:
+def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str, points: Mapping[str, tuple[int, ...]] = NO_POINTS) -> Plan:
     """Lower every group in order.
 
     Args:
@@ -32,8 +32,9 @@ def plan(fused: FusedGraph, target: Target, choose: Choose, *, fp32_mode: str) -
         target: what the kernels will run on.
         choose: picks the schedule of a problem.
         fp32_mode: how products of f32 are multiplied, as `Lowering` has it.
+        points: sizes of open dimensions, by name, that schedules are chosen for.
     """
-    return plan_each(fused, ((target, choose),), fp32_mode=fp32_mode)[0]
+    return plan_each(fused, ((target, choose),), fp32_mode=fp32_mode, points=points)[0]
 
 
 def plan_each(

@@ -137,8 +137,9 @@ def test_golden_outputs_and_folders_of_cases(nautilus: Caller, model: Path, tmp_
     assert "the library was compiled for 1 to 40" in nautilus("verify", model, library, "--dataset", cases).refused(2)
 
 
-def test_each_group_is_compared_with_the_kernel_that_the_sizes_choose(nautilus: Caller, model: Path) -> None:
-    library = compiled(nautilus, model, "--dim", "batch=1..40")
+@pytest.mark.parametrize("sizes", ["batch=1..40", "batch=1..40@5,11"])
+def test_each_group_is_compared_with_the_kernel_that_the_sizes_choose(nautilus: Caller, model: Path, sizes: str) -> None:
+    library = compiled(nautilus, model, "--dim", sizes)
     manifest = json.loads(library.with_suffix(".json").read_text())
     batch = Symbol("batch", 1, 40)
 
