@@ -18,9 +18,8 @@ NAUTILUS_DEVICE void gemm_mma(const A &arguments) {
   static_assert(kIsSameType<typename Problem::Accumulate, float>, "tensor cores add up in float");
   const Index batch = static_cast<Index>(device::block_index().z) * kMostBlocksY + device::block_index().y;
   if (batch >= static_cast<Index>(Problem::Batch::get(arguments))) return device::dependency_wait_if_open<typename Problem::Batch>();
-  if constexpr (Sink::kMomentParts > 0) {
-    if (static_cast<int>(M::get(arguments)) == 0) return device::dependency_wait();  // no row has moments
-  }
+  // So that operands have rows wherever they are read: a loader that asks keeps each element that it read in a register of its own.
+  if (static_cast<int>(M::get(arguments)) == 0 || static_cast<int>(N::get(arguments)) == 0) return device::dependency_wait();
   const TileIndex tile =
       tile_index<Schedule>(device::block_index().x / Schedule::kClusterK, static_cast<int>(M::get(arguments)), static_cast<int>(N::get(arguments)));
   mma_product<Schedule, typename Problem::Multiply, static_cast<int>(Problem::Terms::kValue), Problem::kBIsConstant>(

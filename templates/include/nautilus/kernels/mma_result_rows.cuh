@@ -47,7 +47,6 @@ NAUTILUS_DEVICE void finish_by_rows(const A &arguments, const Sink &sink, TileIn
   const int own_column = tile.n * Schedule::kTileN + first_column + Rows::lane_column();
   const float *const own_sums = staged + Rows::lane_row() * Rows::kPitch + Rows::lane_column();
   const int last_row = sink.last_row(arguments), last_column = sink.last_column(arguments, kVector);
-  if (last_row < 0 || last_column < 0) return;
   const auto row = [&](int turn, int v) { return own_row + turn / Rows::kTurns * 16 + Rows::row(turn % Rows::kTurns * kAtOnce + v); };
   const auto at = [&](int m, int n) { return sink.at(typename Sink::Row{m, true}, n); };
   const auto column = [&](int v) { return own_column + Rows::column(v); };

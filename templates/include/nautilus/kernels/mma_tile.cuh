@@ -43,12 +43,11 @@ struct MmaTileLayout {
 };
 
 // Brings tiles of a source of kOuter by kDepth elements into shared memory, by vectors of kVector along the source's last coordinate. With
-// kMayCopy false nothing is copied past registers; with kRounds floats become tf32 on the way; with kHasRows the source is known to have some.
+// kMayCopy false nothing is copied past registers; with kRounds floats become tf32 on the way.
 //
 // What is computed is read without asking whether it lies inside, at the first row or depth where it does not: so the compiler sees which
-// items of a thread read the same, and keeps what is read as it is until it is used.
-template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads, bool kMayCopy = true, bool kRounds = false,
-          bool kHasRows = false>
+// items of a thread read the same, and keeps what is read as it is until it is used. PRECONDITION: there is a row.
+template <class T, class Source, int kOuter, int kDepth, int kVector, int kThreads, bool kMayCopy = true, bool kRounds = false>
 struct MmaTileLoader {
   using Functor = typename Source::Functor;
   using Layout = MmaTileLayout<T, Source::kIsDepthLast, kOuter, kDepth>;
@@ -87,8 +86,6 @@ struct MmaTileLoader {
     for (int i = 0; i < kOuters; ++i) {
       outers[i] = source.row(arguments, tile_outer + (kIsDepthLast ? first_row + i * kRowStep : first_element + i * kThreads * kVector));
     }
-    // A question of the run: behind its branch each element that was read lies in a register of its own.
-    if constexpr (!kIsCopied && !kHasRows) is_active = is_active && source.row(arguments, 0).is_inside;
   }
 
   NAUTILUS_DEVICE int row(int item) const { return first_row + item / kItemsRow * kRowStep; }

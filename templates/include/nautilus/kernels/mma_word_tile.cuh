@@ -33,23 +33,23 @@ struct MmaWordLayout {
   static_assert(kPitch % 8 == 4, "rows are four banks apart, or twelve or twenty");
 };
 
-// Where a row begins: the word, and whether in the middle of it. Rows behind the last one are the first: nobody takes their results.
+// Where a row begins in a tensor, which itself begins with a whole word: the first element of a word, and whether the row begins with the other.
+// Rows behind the last one are the first: nobody takes their results.
 template <class T, class Source>
 struct WordRow {
   using Index = decltype(Source::batch);
-  Index word;  // in elements of the tensor
+  Index word;
   int middle;
 
   WordRow() = default;
   template <class A>
   NAUTILUS_DEVICE WordRow(const A &arguments, const Source &source, int outer) {
-    using Load = typename Source::Functor::Load0;
     typename Source::Row row = source.row(arguments, outer);
     if (!row.is_inside) row = source.row(arguments, 0);
     bool is_inside = true;
-    word = Load::Map::offset(arguments, source.place(arguments, row, 0, 0).at, is_inside);
-    middle = static_cast<int>(reinterpret_cast<unsigned long long>(Load::pointer(arguments) + word) / sizeof(T) % 2);
-    word -= middle;
+    const Index first = Source::Functor::Load0::Map::offset(arguments, source.place(arguments, row, 0, 0).at, is_inside);
+    middle = static_cast<int>(first & 1);
+    word = first - middle;
   }
 };
 
@@ -77,9 +77,8 @@ struct MmaWordLoader {
         first_row(static_cast<int>(static_cast<unsigned>(thread_number) / kLanes)),
         first_word(static_cast<int>(static_cast<unsigned>(thread_number) % kLanes)),
         thread(thread_number) {
-    const bool is_any = source.row(arguments, 0).is_inside;
-    is_active = is_any && (kOuter >= kRowStep || first_row < kOuter);
-    has_ends = is_any && (kOuter >= kThreads || thread < kOuter);
+    is_active = kOuter >= kRowStep || first_row < kOuter;
+    has_ends = kOuter >= kThreads || thread < kOuter;
     NAUTILUS_UNROLL
     for (int i = 0; i < kRows; ++i) rows[i] = Row(arguments, source, tile_outer + first_row + i * kRowStep);
     NAUTILUS_UNROLL

@@ -34,7 +34,7 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   static constexpr int kThreads = kWriters * device::kWarpThreads;
   static constexpr int kBandRows = 64;
   static constexpr int kBands = kOuter / kBandRows;
-  using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds, true>;
+  using Loader = MmaTileLoader<T, Source, kBandRows, Tile::kDepth, kVector, kThreads, false, kRounds>;
   static_assert(Loader::Layout::kRowBytes == kBoxRowBytes && Loader::Layout::kBytes == Tile::kRowsBytes, "bands of whole swizzles");
 
   // Registers of what a thread has read of a band, of the places of that, and the most for all that is under way: of many bands, those of
