@@ -12,7 +12,7 @@ from nautilus_cli.codegen import render
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.expression import Expression, Load
 from nautilus_cli.ir.index_map import from_strides, identity
-from nautilus_cli.ir.types import F16, F32, I64, Dim, DType
+from nautilus_cli.ir.types import F16, F32, I64, DType
 from nautilus_cli.kernels import gemm_wgmma, row, wgmma_product
 from nautilus_cli.kernels.base import KernelRequest
 from nautilus_cli.kernels.registry import families
@@ -213,19 +213,19 @@ def test_products_of_a_computed_matrix_keep_all_in_registers(
     assert "warning" not in cubin.log, cubin.log
 
 
-def _left_of_pitch(m: Dim, k: int, pitch: int) -> Expression:
+def _left_of_pitch(m: Any, k: int, pitch: int) -> Expression:
     """Return an A whose rows lie PITCH elements apart: of an odd one each element comes alone."""
     return read(3, F16, from_strides((1, m, k), (m * pitch, pitch, 1)))
 
 
-def _gated_left(m: Dim, k: int, pitch: int) -> Expression:
+def _gated_left(m: Any, k: int, pitch: int) -> Expression:
     """Return an A of two matrices, whose rows lie PITCH elements apart, and scales of columns."""
     steps, at = Steps(), from_strides((1, m, k), (m * pitch, pitch, 1))
     gate = steps.apply("mul", steps.load(3, F16, at), steps.apply("sigmoid", steps.load(4, F16, at)))
     return steps.expression(steps.apply("mul", gate, steps.load(5, F32, from_strides((1, m, k), (0, 0, 1)))))
 
 
-def _gathered_left(m: Dim, k: int, pitch: int) -> Expression:
+def _gathered_left(m: Any, k: int, pitch: int) -> Expression:
     """Return an A whose rows an index names, of a table whose rows lie PITCH elements apart."""
     steps = Steps()
     at, of_row = from_strides((1, m, k), (0, 0, 1)), from_strides((1, m, k), (0, 1, 0))
@@ -243,13 +243,14 @@ def _gathered_left(m: Dim, k: int, pitch: int) -> Expression:
         (_left_of_pitch, 1017, 1017, Schedule(tile_m=192, tile_n=64, consumers=3)),
         (_gated_left, 1024, 1024, Schedule(tile_m=256, tile_n=64, consumers=2)),
         (_gated_left, 318, 318, Schedule(tile_m=256, tile_n=64, consumers=2)),
+        (_gated_left, 29, 29, Schedule(tile_m=192, tile_n=32, consumers=1)),
         (_gathered_left, 1024, 1024, Schedule(tile_m=128, tile_n=64, consumers=1)),
         (_gathered_left, 318, 318, Schedule(tile_m=128, tile_n=128, consumers=2)),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_what_is_read_of_a_computed_matrix_fits_into_registers(
-    left: Callable[[Dim, int, int], Expression],
+    left: Callable[[Any, int, int], Expression],
     k: int,
     pitch: int,
     schedule: Schedule,

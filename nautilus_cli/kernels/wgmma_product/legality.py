@@ -13,7 +13,6 @@ from nautilus_cli.kernels.boxes import ALIGNMENT_BYTES, MOST_BOX, ROW_BYTES
 from nautilus_cli.kernels.limits import MOST_CLUSTER, SYSTEM_SMEM_BYTES
 from nautilus_cli.kernels.wgmma_product.problem import Loaded, WgmmaProduct
 from nautilus_cli.kernels.wgmma_product.resources import (
-    OTHER_READ_REGISTERS,
     WARPGROUP_ROWS,
     cluster_tiles,
     consumer_registers,
@@ -36,6 +35,7 @@ MOST_STAGES = 16
 _MOST_TILES = 2**31 - 1
 _MOST_SUMS = 256
 _STREAM_REGISTERS = 16  # of the addresses of each load from the third on: five loads of 16 bytes spill in 216 registers (ptxas 13.0)
+_BAND_REGISTERS = 84  # of a thread that loads, beside 64 rows and their places: two loads of 32 elements that come alone fit into 216
 _STEP_REGISTERS = 26  # beside the sums of one wgmma, all of which one instruction names
 
 
@@ -128,7 +128,7 @@ def _loaded_violations(problem: WgmmaProduct, loaded: Loaded, schedule: Schedule
         yield f"vector_a of {s.vector_a} does not divide {run}, the extent that it runs along"
     available = producer_registers(s, loads_a=True)
     pointers = _STREAM_REGISTERS * max(0, loaded.streams - 2)
-    if (needed := OTHER_READ_REGISTERS + pointers + sum(read_registers(problem, loaded, s))) > available:
+    if (needed := _BAND_REGISTERS + pointers + sum(read_registers(problem, loaded, s))) > available:
         yield f"{needed} registers of a thread that loads A; {available} are available"
 
 

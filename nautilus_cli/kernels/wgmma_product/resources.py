@@ -21,9 +21,6 @@ SUM_BYTES = 4
 SUM_OVERHEAD_REGISTERS = 48
 """Of a consumer's thread, beside its sums and what its epilogue loads."""
 
-OTHER_READ_REGISTERS = 92
-"""Of a producer's thread, beside what it reads of a computed A and its places."""
-
 _BARRIER_BYTES = 16
 _REGISTER_BYTES = 4
 _SPLIT_OVERHEAD_REGISTERS = 40  # of two bands of rows
@@ -31,6 +28,7 @@ _SPLIT_BAND_REGISTERS = 24  # of each further one: three bands of 40 columns, 18
 _SWAP_REGISTERS = 16  # of single results' addresses: 192 sums of a transposed product spill in 240 registers, and 128 in 232 where the
 # epilogue loads four operands (ptxas 13.0)
 _PAIR_REGISTERS = 8  # of two sums that make a result: 160 spill in 232 registers with a bias and a residual (ptxas 13.0)
+_OTHER_READ_REGISTERS = 92  # of a producer's thread, beside what it reads of a computed A and its places
 _FEW_COLUMNS = 96  # of which a thread holds two vectors a row
 _INPUT_REGISTERS = 8  # of an operand's addresses, and of what is converted
 _AHEAD_REGISTERS = 8  # of a chunk that is asked for ahead
@@ -108,7 +106,7 @@ def reads_together(problem: WgmmaProduct, loaded: Loaded, schedule: Schedule) ->
     """Return how many bands of 64 rows of A, and of how many tiles, are read together, as kernels/wgmma_loaded.cuh has it."""
     bands = schedule.tile_m // WARPGROUP_ROWS
     band, places = read_registers(problem, loaded, schedule)
-    room = producer_registers(schedule, loads_a=True) - OTHER_READ_REGISTERS - bands * places
+    room = producer_registers(schedule, loads_a=True) - _OTHER_READ_REGISTERS - bands * places
     most = 16 if bands > 2 else max(16, min(96, room))
     held = max([b for b in range(1, bands + 1) if bands % b == 0 and b * band <= most], default=1)
     return held, 1 if held < bands else max(1, min(4, most // (held * band)))

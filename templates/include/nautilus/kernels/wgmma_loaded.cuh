@@ -51,7 +51,7 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
   }
   static constexpr int kHeld = held_bands();  // bands whose reads are under way together
   static constexpr int kGroups = kBands / kHeld;
-  static constexpr int kWalkRegisters = Source::kIsDepthKnown ? 0 : 48;  // with an open depth the next tile's place is known ahead
+  static constexpr int kWalkRegisters = Source::kIsDepthKnown ? 40 : 48;  // with an open depth the next tile's place is known ahead
   static constexpr bool kSeparatesGroups = kGroups > 1 && kBands * (kBandRegisters + kPlaceRegisters) > kRegisters - kWalkRegisters;
   // Tiles whose reads are under way together: the time until they come is what a tile takes else.
   static constexpr int kAhead = kGroups > 1 ? 1 : greatest(1, least(4, kMostRegisters / (kHeld * kBandRegisters)));
