@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.bench.cells import named, title
 from tests.bench.keep import DOCS, read
-from tests.bench.page import named, title
 
 OURS, THEIRS, TEXT = "#2f6f9f", "#b0b0b0", "#333333"
 

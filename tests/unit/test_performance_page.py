@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.bench import keep, page
+from tests.bench import cells, keep, page
 
 TEXT = page.PAGE.read_text(encoding="utf-8")
 
@@ -177,12 +177,12 @@ def test_a_file_has_a_line_for_each_row() -> None:
 
 
 def test_names_of_products() -> None:
-    assert page.title("64x64x64-fp16-kk") == "64³ fp16"
-    assert page.title("64x32x8-fp32-kn", has_type=False) == "64×32×8, B with n last"
-    assert page.named("1x2x3-bf16-kk-gelu") == (1, 2, 3, "bf16", "kk", "gelu")
+    assert cells.title("64x64x64-fp16-kk") == "64³ fp16"
+    assert cells.title("64x32x8-fp32-kn", has_type=False) == "64×32×8, B with n last"
+    assert cells.named("1x2x3-bf16-kk-gelu") == (1, 2, 3, "bf16", "kk", "gelu")
 
 
 def test_schedules_in_short() -> None:
     wgmma = {"tile_m": 64, "tile_n": 32, "swaps": True, "cluster_k": 2, "early_trigger": True}
-    assert page.schedule({"family": "gemm_wgmma", "schedule": wgmma}) == "transposed, 64×32, 1, depth by 2, early"
-    assert page.schedule({"family": "gemm_skinny", "schedule": {"tile_n": 8, "loads": 4}}) == "8 columns, 4 loads"
+    assert cells.schedule({"family": "gemm_wgmma", "schedule": wgmma}) == "transposed, 64×32, 1, depth by 2, early"
+    assert cells.schedule({"family": "gemm_skinny", "schedule": {"tile_n": 8, "loads": 4}}) == "8 columns, 4 loads"
