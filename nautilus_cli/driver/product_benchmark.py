@@ -20,10 +20,10 @@ from nautilus_cli.driver.options import Progress, silent
 from nautilus_cli.driver.product_benchmark_result import ProductBenchResult
 from nautilus_cli.driver.product_operands import ProductOperands, drawn_operands
 from nautilus_cli.driver.selection import Selection, select
-from nautilus_cli.errors import DeviceError, UsageError
+from nautilus_cli.errors import DeviceError, ModelError, UsageError
 from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.types import BF16, F16, F32, DType
-from nautilus_cli.kernels.base import KernelRequest, Ranked
+from nautilus_cli.kernels.base import Choose, KernelRequest, Ranked
 from nautilus_cli.kernels.registry import family
 from nautilus_cli.lowering.single.lone_product import LoneProduct, rotated
 from nautilus_cli.runtime.library import load as load_library
@@ -85,7 +85,7 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
     """Measure a matrix product, and cuBLAS in turns with it where torch is there.
 
     Raises:
-        UsageError: an extent is none, or the operands are beyond 4 GiB.
+        UsageError: an extent is none, the operands are beyond 4 GiB, or the product is beyond what a launch can be.
         DeviceError: the target cannot run here.
     """
     product = _product(options)
@@ -94,7 +94,7 @@ def bench_product(options: ProductBenchOptions, progress: Progress = silent) -> 
         raise DeviceError(f"{selection.target.name} cannot be measured here: {selection.notes[0]}", where="--target")
     target, store, notes = selection.target, Cache.default(), list(selection.notes)
     choose = records.recorded_choice(store, target, gpu=selection.gpu)
-    request = product.request(target, choose)
+    request = _request(product, target, choose)
     copies, launches = _rotation(product, target.l2_bytes, is_emulated=target.is_emulated)
     operands = drawn_operands(product, copies, options.seed)
     setting = _Setting(selection=selection, store=store, operands=operands, copies=copies, launches=launches)
@@ -146,6 +146,18 @@ def _product(options: ProductBenchOptions) -> LoneProduct:
     if max(m * k, n * k, m * n) * dtype.bytes > _MOST_BYTES:
         raise UsageError(f"a product of {m}, {n}, {k} is too large to measure", where="--gemm", hint="An operand may have 4 GiB.")
     return LoneProduct(m=m, n=n, k=k, dtype=dtype, fp32_mode=fp32_mode, symbolic=options.symbolic)
+
+
+def _request(product: LoneProduct, target: Target, choose: Choose) -> KernelRequest:
+    """Return the kernel that a compilation would take.
+
+    Raises:
+        UsageError: the product is beyond what a launch can be.
+    """
+    try:
+        return product.request(target, choose)
+    except ModelError as error:
+        raise UsageError(f"a product of {product.m}, {product.n}, {product.k} {error.message}", where="--gemm") from error
 
 
 def _estimate(product: LoneProduct, request: KernelRequest, target: Target) -> float | None:

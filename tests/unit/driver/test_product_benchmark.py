@@ -71,6 +71,8 @@ def test_bad_extents_are_refused() -> None:
         bench_product(ProductBenchOptions(extents=(4, 0, 4), target="emulated"))
     with pytest.raises(UsageError, match="4 GiB"):
         bench_product(ProductBenchOptions(extents=(2**20, 2**20, 2**20), target="emulated"))
+    with pytest.raises(UsageError, match=r"--gemm: a product of 2147483648, 1, 1 is too large for emulated: a grid of .* blocks"):
+        bench_product(ProductBenchOptions(extents=(2**31, 1, 1), target="emulated"))
 
 
 def test_without_torch_there_is_no_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
