@@ -1,6 +1,6 @@
 // Sums of a tile whose depth is shared out: among the consumers of a block, which then all have the same rows, and among the blocks of a
-// cluster. Each part finishes some columns, of which the others send it their sums: by stores that a barrier counts, so that no memory need be
-// fenced, and no block waits for more than it gets.
+// cluster. Each part finishes some columns, of which the others send it their sums: among blocks by stores that a barrier counts, so that no
+// memory need be fenced, and no block waits for more than it gets; in a block by ordinary stores and a barrier of the consumers.
 #pragma once
 
 #include <nautilus/device/device.cuh>
@@ -19,6 +19,7 @@ constexpr int equal_shares(int groups, int most) {
 template <class Schedule>
 struct DepthParts {
   static constexpr int kSlices = Schedule::kSlicesDepth ? Schedule::kConsumers : 1;
+  static constexpr bool kIsOfOneBlock = Schedule::kClusterK == 1;
   static constexpr int kParts = kSlices * Schedule::kClusterK;
   static constexpr int kColumns = 8 * greatest(1, Schedule::kVectorC / 2);  // that lanes exchange
   static_assert(Schedule::kTileN % kColumns == 0, "whole groups of columns");
@@ -43,6 +44,7 @@ struct ReceivedSums {
   NAUTILUS_DEVICE device::Mbarrier *barrier() const { return reinterpret_cast<device::Mbarrier *>(sums + kSumBytes); }
   // One thread prepares the barrier for what block RANK gets.
   NAUTILUS_DEVICE void prepare(int rank) const {
+    if constexpr (Parts::kIsOfOneBlock) return;
     const int finishing = greatest(0, least(Parts::kSlices, Parts::kShares - rank * Parts::kSlices));  // parts
     device::mbarrier_init(barrier(), 1);
     device::mbarrier_init_fence();
@@ -64,7 +66,7 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, const Re
                                   const BandMoments<Sink> (&moments)[kBands]) {
   using Parts = DepthParts<Schedule>;
   using Received = ReceivedSums<Schedule>;
-  constexpr int kOwn = Received::kOwn;
+  constexpr int kOwn = Received::kOwn, kMeeting = Schedule::kConsumers + 1, kThreads = Parts::kSlices * kWarpgroupThreads;
   const int part = rank * Parts::kSlices + slice, first_band = rows * kBands;
   if constexpr (Schedule::kClusterK > 1) device::cluster_wait();  // others' barriers are prepared
   float own[kBands][kOwn];
@@ -80,19 +82,28 @@ NAUTILUS_DEVICE void finish_parts(const A &arguments, const Sink &sink, const Re
         if (to == part) {
           NAUTILUS_UNROLL
           for (int i = 0; i < 4; ++i) own[band][chunk * 4 + i] = values[i];
+        } else if constexpr (Parts::kIsOfOneBlock) {
+          device::store_shared(received.place(part, to, first_band + band, chunk), Vector<float, 4>{{values[0], values[1], values[2], values[3]}});
         } else {
           device::store_shared_async(received.place(part, to, first_band + band, chunk), values, received.barrier(), to / Parts::kSlices);
         }
       }
     }
   }
-  if (part >= Parts::kShares) return;
+  if (part >= Parts::kShares) {
+    if constexpr (Parts::kIsOfOneBlock) device::named_barrier_arrive(kMeeting, kThreads);
+    return;
+  }
   LaneInputs<Sink, Parts::kShareColumns, Schedule::kVectorC> inputs;
   const auto start_inputs = [&](int band) {
     inputs.start(arguments, sink, first_row + band * kWarpgroupRows, first_column + part * Parts::kShareColumns);
   };
   start_inputs(0);
-  device::mbarrier_wait(received.barrier(), 0);
+  if constexpr (Parts::kIsOfOneBlock) {
+    device::named_barrier(kMeeting, kThreads);
+  } else {
+    device::mbarrier_wait(received.barrier(), 0);
+  }
   NAUTILUS_UNROLL
   for (int band = 0; band < kBands; ++band) {
     float totals[kOwn] = {};
