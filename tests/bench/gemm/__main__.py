@@ -3,6 +3,7 @@
 Usage:
     python -m tests.bench.gemm build FILE [SET ...]     compile the jobs of some sets for sm_90a; needs no GPU
     python -m tests.bench.gemm run FILE OUT.json        measure them; needs a GPU and torch
+    python -m tests.bench.gemm cycles FILE OUT.json     their cycles and clocks, bound by power and not; needs a GPU and torch
     python -m tests.bench.gemm beside OUT.json          what other instructions cost tensor cores; needs a GPU and torch
     python -m tests.bench.gemm chart OUT.json SVG       draw what a run of `ladder` measured; needs matplotlib
 
@@ -75,6 +76,10 @@ def main(arguments: list[str]) -> int:
             return build(Path(path), names)
         case ["run", path, out]:
             return run(Path(path), Path(out))
+        case ["cycles", path, out]:
+            from tests.bench.gemm import cycles
+
+            return cycles.run(catalogue.load(Path(path)), Path(out))
         case ["beside", out]:
             return beside.run(Path(out))
         case ["chart", path, picture]:
