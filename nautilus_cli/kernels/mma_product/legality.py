@@ -20,6 +20,9 @@ from nautilus_cli.kernels.product.checks import (
 )
 from nautilus_cli.targets.base import Target
 
+_WIDE_WARP = 64 * 64  # sums of a warp beside which elements of 32 bits, four steps of them, spill in 255 registers (ptxas 13.0)
+_WIDE_STEPS = 2
+
 
 def violations(problem: MmaProduct, schedule: Schedule, target: Target) -> tuple[str, ...]:
     """Return why this schedule cannot serve this problem on this target; empty where it can."""
@@ -72,5 +75,8 @@ def _room_violations(problem: MmaProduct, schedule: Schedule, target: Target) ->
     if smem_bytes(problem, s) > target.smem_bytes_block:
         yield f"{smem_bytes(problem, s)} bytes of shared memory; a block of {target.name} has {target.smem_bytes_block}"
     available = min(MOST_REGISTERS, target.registers_multiprocessor // (s.threads * s.blocks))
+    steps = s.tile_k * problem.element_bytes // STEP_BYTES // s.slices_k
+    if not target.is_emulated and problem.element_bytes == 4 and s.warp_m * s.warp_n >= _WIDE_WARP and steps > _WIDE_STEPS:
+        yield f"{steps} steps of a tile beside {s.warp_m}×{s.warp_n} sums; the compiler reads ahead for all of them, and spills"
     if not target.is_emulated and registers(problem, s, fragments=1) > available:
         yield f"at least {registers(problem, s, fragments=1)} registers a thread; {available} are available"

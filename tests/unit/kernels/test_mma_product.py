@@ -97,6 +97,17 @@ def test_what_tensor_cores_do_not_do(changes: dict[str, object], reason: str) ->
     assert any(reason in text for text in found), found
 
 
+def test_fragments_of_floats_leave_room_for_the_sums_of_a_wide_warp() -> None:
+    floats, sm_80 = problem(576, 3072, 296, multiply=F32), target("sm_80")
+    wide = Schedule(tile_m=128, tile_n=128, tile_k=32, warp_m=64, warp_n=64, vector_a=4, vector_b=4, vector_c=8)
+    (reason,) = FAMILY.violations(floats, wide, sm_80)
+    assert reason.startswith("4 steps of a tile beside 64×64 sums")
+    for fitting in (replace(wide, tile_k=16), replace(wide, warp_n=32)):
+        assert FAMILY.violations(floats, fitting, sm_80) == ()
+    halves = replace(wide, tile_k=64, vector_a=8, vector_b=8)
+    assert FAMILY.violations(problem(576, 3072, 296), halves, sm_80) == ()
+
+
 def test_shared_memory_holds_stages_or_the_sums_of_slices() -> None:
     few = problem(64, 64, 256).product
     assert mma_product.smem_bytes(few, SCHEDULE) == 3 * (64 + 64) * 32 * 2
