@@ -124,9 +124,10 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int dep
   const int stages = Groups::kParts > 1 || walk.count <= clusters ? tiles : Schedule::kStages;
   int early = 0;  // tiles of a constant operand that are under way before those of the other
   Place first{};  // tile of the result, as the thread that fills the ring has it where the depth is open
-  // Blocks that share out the depth are short-lived: one thread starts copies before the block has met, and another prepares what these do
-  // not need. It does not pay where the next kernel comes early.
-  constexpr bool kStartsAlone = kConstant != Constant::kNone && Groups::kParts > 1;
+  // Blocks that share out the depth are short-lived, and with an open depth barriers and the first tile take longer to find: one thread starts
+  // copies before the block has met, and another prepares what these do not need.
+  constexpr bool kStartsAlone = kConstant != Constant::kNone && (Groups::kParts > 1 || (Walk::kHasOpenDepth && Groups::kSharing == 1));
+  if constexpr (Schedule::kEarlyTrigger && kStartsAlone) device::dependency_trigger();
   if constexpr (kStartsAlone) {
     if (thread == 0) {
       device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? 0 : Groups::kMapB]);
@@ -136,7 +137,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int dep
     } else if (thread == device::kWarpThreads) {
       if constexpr (!OperandA::kIsLoaded) device::tensor_map_prefetch(arguments.maps[kConstant == Constant::kA ? Groups::kMapB : 0]);
       ring.template prepare_empty<Walk::kHasOpenDepth>(stages);
-      received.prepare(rank);
+      if constexpr (Groups::kParts > 1) received.prepare(rank);
     }
     device::warp_barrier();
   } else if (thread == 0) {
@@ -151,7 +152,7 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int dep
   } else {
     device::block_barrier();
   }
-  if constexpr (Schedule::kEarlyTrigger) device::dependency_trigger();
+  if constexpr (Schedule::kEarlyTrigger && !kStartsAlone) device::dependency_trigger();
   typename Ring<Schedule, kTerms, OperandA, OperandB>::Place place;
   if (group == 0) {
     if constexpr (Groups::kProducerRegisters > Groups::kEntryRegisters) {

@@ -153,6 +153,14 @@ struct TileCopies {
       load_b(at, tile, ring, stage);
     }
   }
+  template <Constant kConstant, class Place, class Ring>
+  NAUTILUS_DEVICE void load_second(const Place &at, int tile, const Ring &ring, int stage) const {
+    if constexpr (kConstant == Constant::kA) {
+      load_b(at, tile, ring, stage);
+    } else {
+      load_a(at, tile, ring, stage);
+    }
+  }
 };
 
 // Starts the copies of a constant operand's tiles that an empty ring holds, of TILES of the result's tile AT; returns how many. What they read
@@ -172,25 +180,30 @@ NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies 
                                int early) {
   typename Ring::Place place;
   device::dependency_wait();
+  int begin = 0;
+  if constexpr (Walk::kHasOpenDepth && kConstant != Constant::kNone) {
+    // Nothing is asked of those whose other operand is under way: whatever stands between their copies delays the last one.
+#pragma unroll 1
+    for (; begin < early; ++begin) copies.template load_second<kConstant>(at, begin, ring, begin);
+    place.advance(begin);
+    early = 0;
+  }
   for (int number = first; number < walk.count; number += step) {
     // With an open depth, where the first tile lies is known before the wait: what is worked out after it delays the first copies.
     if constexpr (!Walk::kHasOpenDepth) at = walk.place(number);
     // Unrolled, as where the depth is short and known, places ahead do not fit into a producer's registers.
 #pragma unroll 1
-    for (int tile = 0; tile < tiles; ++tile) {
+    for (int tile = begin; tile < tiles; ++tile) {
       if (early > 0) {
         --early;
       } else {
         device::mbarrier_wait(ring.empty + place.stage, place.parity ^ 1);
         copies.template load_first<kConstant>(at, tile, ring, place.stage);
       }
-      if constexpr (kConstant == Constant::kA) {
-        copies.load_b(at, tile, ring, place.stage);
-      } else {
-        copies.load_a(at, tile, ring, place.stage);
-      }
+      copies.template load_second<kConstant>(at, tile, ring, place.stage);
       place.advance();
     }
+    begin = 0;
     if constexpr (Walk::kHasOpenDepth) {
       if (number + step < walk.count) at = walk.place(number + step);
     }
