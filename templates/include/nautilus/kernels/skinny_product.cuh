@@ -123,7 +123,7 @@ NAUTILUS_DEVICE void skinny_product(const A &arguments, const SourceA &source_a,
           NAUTILUS_UNROLL
           for (int item = 0; item < Loads::kItems; ++item) weights[item] = {};
         }
-        if (kIsSkipped || step + 1 < steps) fetch(step + 1, load);
+        if (step + 1 < steps) fetch(step + 1, load);
         sums.add(weights, rows_tile, run_of(step - number * kSteps, load));
       }
     }
