@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, prod
 
-from nautilus_cli.ir.functions import maximum
+from nautilus_cli.ir.functions import indicator, maximum
 from nautilus_cli.kernels.estimates import CYCLES_PER_US, THREAD_START_NS, resident_blocks, work_cycles
 from nautilus_cli.kernels.limits import LINE_BYTES, SCHEDULERS, WARP_THREADS
 from nautilus_cli.kernels.skinny_product.problem import SkinnyProduct
@@ -15,6 +15,7 @@ from nautilus_cli.targets.base import Target
 # Cost model of a GPU, in cycles of a multiprocessor: fitted to 174 schedules of 19 products on an H200, to 13 % (rms).
 _START_CYCLES = 900
 _BLOCK_CYCLES = 2180
+_UNEVEN_BLOCKS = 0.5  # that the busiest multiprocessor has more, unless all places are taken at once: nine schedules of five GEMV
 _STEP_LATENCY = 780  # of a block that waits for its next weights
 _ROW_CYCLES = 117  # of a thread for a vector of A
 _FETCH_INSTRUCTIONS = 36
@@ -55,7 +56,8 @@ def gpu_us(problem: SkinnyProduct, schedule: Schedule, target: Target) -> float:
     staged = s.tile_m * steps * step_depth(problem, s) / s.vector_a / s.threads * _ROW_CYCLES  # rows behind the last step are not brought
     staged += work_cycles(s.tile_m * depth, problem.shape.a_work)
     alone = _BLOCK_CYCLES + staged + steps * in_step + (steps - 1) * _STEP_LATENCY + finish
-    parts = (*(each * depth * rate for rate in rates), each / resident * alone)
+    busiest = each if each == held or steps < 2 else each + _UNEVEN_BLOCKS
+    parts = (*(busiest * depth * rate for rate in rates), each / resident * alone)
     cycles: float = _START_CYCLES + sum(part**_HIDING for part in parts) ** (1 / _HIDING)
     return cycles / CYCLES_PER_US
 
@@ -75,7 +77,8 @@ def open_ns(problem: SkinnyProduct, schedule: Schedule, target: Target) -> int:
     step = step_depth(problem, s)
     alone = round(_BLOCK_CYCLES + finish - _STEP_LATENCY) + -(-depth // step) * round(staged * step + in_step + _STEP_LATENCY)
     latency = maximum(alone, each * alone // held)
-    moved = each * depth
+    is_uneven = (1 - indicator(each - held, is_zero=True)) * indicator(depth - step, is_zero=False)
+    moved = each * depth + depth * is_uneven * round(_UNEVEN_BLOCKS * _PARTS) // _PARTS
     greatest = maximum(moved * round(max(rates) * _PARTS) // _PARTS, latency)
     every = moved * round(sum(rates) * _PARTS) // _PARTS + latency
     return (_START_CYCLES + (17 * greatest + 3 * every) // 20) * 1000 // CYCLES_PER_US

@@ -18,6 +18,9 @@ from nautilus_cli.targets.base import Target
 _CYCLES_PER_US = 1700  # with tensor cores under the power limit
 _START_CYCLES = 767
 _SHARING_CYCLES = 500  # of clusters that share operands: with _PART_BYTES_PER_CYCLE 220 schedules of 16 small products
+_HIDDEN_START_CYCLES = 400  # of a grid that leaves half of the multiprocessors to the next one: 273 schedules of 17 products
+_THIRD_CONSUMER_CYCLES = 300  # of 512 threads, which take all registers: eight schedules of five products
+_OPEN_CYCLES = 100  # more that a grid takes to start where sizes are open, unless it leaves half of the multiprocessors: 15 schedules of 12 products
 _PART_CYCLES = 274  # for each block that shares the depth with another
 _TENSOR_SLOWDOWN = 1.32  # of the clock, under the power limit, and of tensor cores that wait
 _STEP_CYCLES = 249  # from one stage to the next, at least
@@ -40,7 +43,14 @@ _LOAD_LATENCY = 1600
 _FEW_ROWS = 48
 _FEW_ROWS_SLOWDOWN = 0.3  # of what is missing to these: eight products of 16 to 32 rows, 0.0 to 0.5
 _MEMORY_SHARE = 0.85  # of the bandwidth
+_SWAPPED_TILES_SLOWDOWN = 0.06  # of a transposed product that has several tiles of rows: four products, -0.03 to 0.17
+_SPARE_COLUMNS_SLOWDOWN = 0.05  # of the share of a tile's columns that has no rows: 16×4096×4096
+_UNSHARED_SLOWDOWN = 0.05  # of sums of three terms whose blocks share no operand: with the next seven schedules of 4096³
+_FEW_STAGES_SLOWDOWN = 0.05  # of those that have fewer than four
 _HIDING = 2.7
+
+_PARTS = 1 << 10
+"""Of a time, in which shares of it are counted where sizes are open."""
 
 # Cost model of the emulator, in nanoseconds of one core: fitted to products of 512³ on one CPU.
 _SUM_STEP_NS = 1.2
@@ -68,7 +78,8 @@ def gpu_us(problem: WgmmaProduct, schedule: Schedule, target: Target) -> float:
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
     cycles *= 1 + _FEW_ROWS_SLOWDOWN * max(0, 1 - oriented(problem, s).m / _FEW_ROWS)
     spent, moving = cycles / _CYCLES_PER_US, moved / (_MEMORY_SHARE * target.memory_bytes_per_us)
-    return _start_cycles(s) / _CYCLES_PER_US + soft_max(spent, moving, _HIDING)
+    start = _start_cycles(s) - _HIDDEN_START_CYCLES * _leaves_half(problem, s, target)
+    return start / _CYCLES_PER_US + soft_max(spent, moving, _HIDING) * (1 + _swapped_parts(problem, s) / _PARTS)
 
 
 def open_ns(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
@@ -86,7 +97,10 @@ def open_ns(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
     moved = problem.element_bytes * problem.batch * problem.k * (problem.m + problem.n)
     moved = moved * 1000 // round(_MEMORY_SHARE * target.memory_bytes_per_us)
     spent = cycles * 1000 // _CYCLES_PER_US
-    return round(1000 * _start_cycles(s) / _CYCLES_PER_US) + maximum(spent, moved) + minimum(spent, moved) // 4
+    hidden = round(1000 * (_HIDDEN_START_CYCLES + _OPEN_CYCLES) / _CYCLES_PER_US) * _leaves_half(problem, s, target)
+    start = round(1000 * (_start_cycles(s) + _OPEN_CYCLES) / _CYCLES_PER_US) - hidden
+    took = maximum(spent, moved) + minimum(spent, moved) // 4
+    return start + took + took * _swapped_parts(problem, s) // _PARTS
 
 
 def _step_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
@@ -98,13 +112,30 @@ def _step_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:
         step *= _NARROW_SLOWDOWN
     if problem.terms == 3:
         step += 2 * (s.tile_m + s.tile_n) * ROW_BYTES / _SHARED_BYTES_PER_CYCLE  # rests are written, and read once more
+        step *= 1 + _UNSHARED_SLOWDOWN * (s.cluster == 1) + _FEW_STAGES_SLOWDOWN * (s.stages < 4)
     return step
 
 
 def _start_cycles(schedule: Schedule) -> float:
     """Return how long a kernel takes before its first step and after its last one."""
     s = schedule
-    return _START_CYCLES + _PART_CYCLES * (s.cluster_k - 1) + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
+    more = _PART_CYCLES * (s.cluster_k - 1) + _THIRD_CONSUMER_CYCLES * (s.consumers > 2)
+    return _START_CYCLES + more + (_SHARING_CYCLES if s.cluster > s.cluster_k else 0)
+
+
+def _swapped_parts(problem: WgmmaProduct, schedule: Schedule) -> int:
+    """Return how much longer a transposed product takes than one whose tile is as wide as there are rows, in parts of its time."""
+    s = schedule
+    if not s.swaps:
+        return 0
+    spare = maximum(0, s.tile_n - -(-problem.m // 8) * 8) * round(_SPARE_COLUMNS_SLOWDOWN * _PARTS) // s.tile_n
+    return spare + round(_SWAPPED_TILES_SLOWDOWN * _PARTS) * maximum(0, minimum(1, problem.m - s.tile_n))
+
+
+def _leaves_half(problem: WgmmaProduct, schedule: Schedule, target: Target) -> int:
+    """Return 1 where half of the multiprocessors have no block, so that as large a grid may start there meanwhile, else 0."""
+    blocks = cluster_tiles(problem, schedule) * schedule.cluster
+    return maximum(0, minimum(1, target.multiprocessors // 2 + 1 - blocks))
 
 
 def _tensor_cycles(problem: WgmmaProduct, schedule: Schedule) -> float:

@@ -41,7 +41,9 @@ _LEAST_LOOKED_AT = 64
 _RARE_BELOW, _RARE_ABOVE, _RARE_WEIGHT = 256, 8192, 0.25
 """Columns and depth that products of models seldom have, and how much they count."""
 
-_FINE_FROM = 512
+_FINE_FROM, _FEW_PARTS = 512, 4
+"""Of sizes: from where there are two samples an octave, and how many there are of the fewest rows, whose kernels are the best where
+multiprocessors hold just as many blocks as they get."""
 
 _TILE = 64
 """Rows and columns that are counted together: most tiles are whole numbers of them."""
@@ -54,7 +56,12 @@ def has_regions(finder: KernelFinder, name: str, problem: Any) -> bool:
     """Whether several of rows, columns and depth of a product decide, and the user names no sizes of them."""
     if name not in PRODUCTS or any(finder.is_named(frozenset({d})) for d in dimensions(problem)):
         return False
-    return len({size for size in (problem.m, problem.n, problem.k) if is_symbolic(size)}) > 1
+    return _deciding(problem) > 1
+
+
+def _deciding(problem: Any) -> int:
+    """Return how many of rows, columns and depth decide."""
+    return len({size for size in (problem.m, problem.n, problem.k) if is_symbolic(size)})
 
 
 def kernels_by_regions(finder: KernelFinder, problems: Problems, plain: Mapping[str, int], *, is_rest: bool) -> list[tuple[int, Chosen]]:
@@ -64,10 +71,15 @@ def kernels_by_regions(finder: KernelFinder, problems: Problems, plain: Mapping[
     """
     walked, axes = _axes(problems)
     fine = [regions.ladder(axis.low, axis.high, axis.divisor, _FINE_FROM) for axis in axes]
-    samples = regions.combined([axis.name for axis in axes], fine, _MOST_SAMPLES)
-    is_few = [sizes[axes[0].name] == fine[0][0] for sizes in samples]  # rows
+    names, fewest = [axis.name for axis in axes], fine[0][0]  # rows
+    finer = [regions.ladder(axis.low, axis.high, axis.divisor, _FINE_FROM, _FEW_PARTS) for axis in axes[1:]]
+    samples = [
+        *regions.combined(names, [(fewest,), *finer], _MOST_SAMPLES // 4),
+        *(sizes for sizes in regions.combined(names, fine, _MOST_SAMPLES) if sizes[names[0]] != fewest),
+    ]
+    is_few = [sizes[names[0]] == fewest for sizes in samples]
     looked_at = _looked_at(axes, samples, _most_looked_at(finder, is_rest))
-    ends = regions.combined([axis.name for axis in axes], [(some[0], some[-1]) for some in fine], _MOST_SAMPLES)
+    ends = regions.combined(names, [(some[0], some[-1]) for some in fine], _MOST_SAMPLES)
     walked = _worth(finder, walked, [*ends, *looked_at[: len(looked_at) // _PROBES]])
     if not is_rest and not finder.target.is_emulated:
         looked_at += _common(axes, [sizes for sizes, few in zip(samples, is_few, strict=True) if few], _RARE_BELOW)
@@ -75,14 +87,14 @@ def kernels_by_regions(finder: KernelFinder, problems: Problems, plain: Mapping[
     kernels = [*found.values()]
     if not kernels:
         return []
-    weights = np.array([_weight(axes, sizes, fine[0][0]) for sizes in samples])
+    weights = np.array([_weight(axes, sizes, fewest) for sizes in samples])
     every = 4 if len(samples) > MOST_COMBINATIONS else 1  # but all of few rows, whose kernels differ most
     some = [number for number, few in enumerate(is_few) if few or number % every == 0]
     loss = regions.losses([finder.legal_us(kernels, walked, samples[number]) for number in some])
     priced = [number for number, kernel in enumerate(kernels) if isinstance(kernel.family, Priced)]
     if priced and loss[:, priced].min(axis=1).mean() < _SLACK:
         kernels, loss = [kernels[number] for number in priced], loss[:, priced]
-    most = finder.most(_MOST_KERNELS_REST if is_rest else regions.MOST_KERNELS)
+    most = finder.most(_MOST_KERNELS_REST if is_rest else regions.MOST_KERNELS[_deciding(next(iter(problems.values())))])
     few = [kernels[number] for number in regions.kept(loss, weights[some], most)]
     on_target = [finder.on_target(replace(kernel, problem=problems[kernel.family.name])) for kernel in few]
     if len({(kernel.family.name, kernel.schedule) for kernel in on_target}) == 1:  # as on the emulator

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nautilus_cli.ir.binding import bind
 from nautilus_cli.ir.constructors import symbol
 from nautilus_cli.ir.dims import upper
 from nautilus_cli.ir.types import BF16, F16, F32, F64, DType
@@ -162,6 +163,21 @@ def test_one_row_streams_from_enough_threads() -> None:
         geometry = FAMILY.geometry(given_problem, schedule)
         on_their_way = min(geometry.grid[0], 132 * 2) * geometry.threads * schedule.loads * schedule.thread_n * 16
         assert on_their_way > min(n * k * 2 // 4, 4_000_000), schedule
+
+
+@pytest.mark.parametrize(("n", "k"), [(8192, 2048), (2048, 8192), (4096, 4096)])
+def test_one_row_takes_all_places_at_once(n: int, k: int) -> None:
+    """Blocks of which multiprocessors hold more, or fewer, than each gets are unevenly shared out among them, which the estimate counts."""
+    on = target("sm_90a")
+    given_problem = problem(1, n, k)
+    chosen = FAMILY.choose(given_problem, on)
+    each = -(-FAMILY.geometry(given_problem, chosen).grid[0] // on.multiprocessors)
+    more = replace(chosen, blocks=2 * each)
+    assert FAMILY.estimated_us(given_problem, chosen, on) < 0.95 * FAMILY.estimated_us(given_problem, more, on)
+    opened = problem(1, symbol("n", 8, 1 << 17, 8), symbol("k", 8, 8192, 8))
+    for schedule in (chosen, more):
+        ns = bind(FAMILY.open_ns(opened, schedule, on), {"n": n, "k": k})
+        assert ns / 1000 == pytest.approx(FAMILY.estimated_us(given_problem, schedule, on), rel=0.07)
 
 
 def test_the_space_holds_legal_points_with_and_without_tensor_cores() -> None:

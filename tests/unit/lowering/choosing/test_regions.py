@@ -96,6 +96,29 @@ def test_several_open_sizes_have_a_legal_kernel_near_the_best_everywhere(symboli
     assert np.mean(ratios) < 1.1
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        (128, 768, 768),
+        (197, 768, 768),
+        (211, 3072, 1024),
+        (196, 1024, 256),
+        (1, 2048, 2048),
+        (1, 8192, 2048),
+        (1, 5120, 5120),
+        (3, 4096, 4096),
+    ],
+)
+def test_three_open_sizes_have_kernels_as_good_as_those_of_one_size(sizes: tuple[int, int, int]) -> None:
+    at = dict(zip("mnk", sizes, strict=True))
+    serving = first_serving(servings("mnk", F16), at)
+    assert serving is not None
+    kernel = serving.chosen
+    here = estimated(kernel.family.name, bind(serving.plain(kernel.problem), at), kernel.schedule)
+    lone = LoneProduct(**at, dtype=F16, fp32_mode="ffma").request(target("sm_90a"), analytic)
+    assert here < 1.05 * estimated(lone.family, lone.problem, lone.schedule)
+
+
 @pytest.mark.parametrize("k", [512, 768, 2048, 2816, 8192])
 def test_one_row_has_a_kernel_as_good_as_its_own(k: int) -> None:
     serving = first_serving(servings("mk", F16, n=1024), {"m": 1, "k": k})
