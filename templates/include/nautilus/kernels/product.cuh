@@ -133,7 +133,8 @@ NAUTILUS_DEVICE void finish_registers(const A &arguments, const Sink &sink, Tile
   }
 }
 
-// Adds the slices' sums in order, through shared memory, and hands the results to the epilogue, spread over all threads.
+// Adds the slices' sums in order, through shared memory, and hands the results to the epilogue, spread over all threads. Of
+// several vectors of a thread, what is read is asked for before the sums meet, since ptxas moves no load over a barrier.
 template <class Schedule, class Sink, class T, class A>
 NAUTILUS_DEVICE void finish_slices(const A &arguments, const Sink &sink, TileIndex tile, const ThreadPlace<Schedule> &thread,
                                    const T (&sums)[Schedule::kThreadM][Schedule::kThreadN], int thread_number, T *shared) {
@@ -154,22 +155,62 @@ NAUTILUS_DEVICE void finish_slices(const A &arguments, const Sink &sink, TileInd
       *reinterpret_cast<Vector<T, kVector> *>(shared + thread.slice * kTile + place) = values;
     }
   }
-  device::block_barrier();
-  for (int vector = thread_number; vector < kVectors; vector += kProductThreads<Schedule>) {
-    const int m = vector / (Schedule::kTileN / kVector);
-    const int n = vector % (Schedule::kTileN / kVector) * kVector;
-    const auto row = sink.row(arguments, tile.m * Schedule::kTileM + m);
-    const int column = tile.n * Schedule::kTileN + n;
-    if (!row.is_inside || !sink.has_column(arguments, column)) continue;
-    const auto inputs = Epilogue::template load<kVector>(arguments, sink.at(row, column));
-    Vector<T, kVector> total = *reinterpret_cast<const Vector<T, kVector> *>(shared + m * Schedule::kTileN + n);
-    NAUTILUS_UNROLL
-    for (int slice = 1; slice < Schedule::kSlicesK; ++slice) {
-      const auto part = *reinterpret_cast<const Vector<T, kVector> *>(shared + slice * kTile + m * Schedule::kTileN + n);
+  constexpr int kThreads = kProductThreads<Schedule>, kRow = Schedule::kTileN / kVector;
+  constexpr int kTurns = (kVectors + kThreads - 1) / kThreads;
+  constexpr int kInputs = Epilogue::kLoads * kVector;
+  constexpr int kAtOnce = kInputs > 0 ? least(kTurns, greatest(1, 32 / kInputs)) : 1;  // about 32 registers of reads in flight
+  if constexpr (kTurns == 1 || kInputs == 0) {
+    device::block_barrier();
+    for (int vector = thread_number; vector < kVectors; vector += kThreads) {
+      const int m = vector / kRow, n = vector % kRow * kVector;
+      const auto row = sink.row(arguments, tile.m * Schedule::kTileM + m);
+      const int column = tile.n * Schedule::kTileN + n;
+      if (!row.is_inside || !sink.has_column(arguments, column)) continue;
+      const auto inputs = Epilogue::template load<kVector>(arguments, sink.at(row, column));
+      Vector<T, kVector> total = *reinterpret_cast<const Vector<T, kVector> *>(shared + m * Schedule::kTileN + n);
       NAUTILUS_UNROLL
-      for (int lane = 0; lane < kVector; ++lane) total[lane] += part[lane];
+      for (int slice = 1; slice < Schedule::kSlicesK; ++slice) {
+        const auto part = *reinterpret_cast<const Vector<T, kVector> *>(shared + slice * kTile + m * Schedule::kTileN + n);
+        NAUTILUS_UNROLL
+        for (int lane = 0; lane < kVector; ++lane) total[lane] += part[lane];
+      }
+      Epilogue::template compute<kVector>(arguments, sink.at(row, column), inputs, total);
     }
-    Epilogue::template compute<kVector>(arguments, sink.at(row, column), inputs, total);
+  } else {
+    const auto row_of = [&](int vector) { return sink.row(arguments, tile.m * Schedule::kTileM + vector / kRow); };
+    const auto column_of = [&](int vector) { return tile.n * Schedule::kTileN + vector % kRow * kVector; };
+    const auto finish = [&](int vector, const auto &row, const auto &inputs) {
+      const T *const sum = shared + vector * kVector;  // rows of the tile lie one after the other
+      Vector<T, kVector> total = *reinterpret_cast<const Vector<T, kVector> *>(sum);
+      NAUTILUS_UNROLL
+      for (int slice = 1; slice < Schedule::kSlicesK; ++slice) {
+        const auto part = *reinterpret_cast<const Vector<T, kVector> *>(sum + slice * kTile);
+        NAUTILUS_UNROLL
+        for (int lane = 0; lane < kVector; ++lane) total[lane] += part[lane];
+      }
+      Epilogue::template compute<kVector>(arguments, sink.at(row, column_of(vector)), inputs, total);
+    };
+    typename Sink::Row rows[kAtOnce];
+    typename Epilogue::template Inputs<kVector> inputs[kAtOnce];
+    bool is_there[kAtOnce];
+    const auto read = [&](int first) {
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kAtOnce; ++v) {
+        const int vector = first + v * kThreads;
+        rows[v] = row_of(vector);
+        is_there[v] = vector < kVectors && rows[v].is_inside && sink.has_column(arguments, column_of(vector));
+        if (is_there[v]) inputs[v] = Epilogue::template load<kVector>(arguments, sink.at(rows[v], column_of(vector)));
+      }
+    };
+    read(thread_number);
+    device::block_barrier();
+    for (int first = thread_number; first < kVectors; first += kAtOnce * kThreads) {
+      NAUTILUS_UNROLL
+      for (int v = 0; v < kAtOnce; ++v) {
+        if (is_there[v]) finish(first + v * kThreads, rows[v], inputs[v]);
+      }
+      if (kTurns > kAtOnce) read(first + kAtOnce * kThreads);
+    }
   }
 }
 
