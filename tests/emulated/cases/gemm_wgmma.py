@@ -171,18 +171,25 @@ def sent(schedule: Schedule, storage: DType) -> Case:
     )
 
 
-def activated(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int]) -> Case:
-    """Return a product with a bias and GELU for results of 16 bits, whose boxes are finished beside other tiles' products or alone."""
+def activated(schedule: Schedule, storage: DType, extents: tuple[int, int, int, int], *, has_residual: bool = False) -> Case:
+    """Return a product with a bias, or a residual in its place, and GELU for results of 16 bits: boxes of them are finished beside other
+    tiles' products or alone, vectors of them are exchanged as results where all rows have one bias."""
     batch, m, n, k = extents
     epilogue, where = Steps(), (batch, m, n)
-    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(2, storage, from_strides(where, (0, 0, 1))))
+    added = identity(where) if has_residual else from_strides(where, (0, 0, 1))
+    biased = epilogue.apply("add", epilogue.parameter(0), epilogue.load(2, storage, added))
     epilogue.store(epilogue.apply("gelu", biased, epilogue.constant(2.0)), 3, storage, identity(where))
     problem = Problem(**shaped(extents), multiply=storage, b_is_constant=True, result_bytes=storage.bytes)
     return product_case(
         f"activated-{storage}-{k}",
         problem,
         schedule,
-        (values(batch * m * k, storage, 1), values(batch * n * k, storage, 2), values(n, storage, 3), output(batch * m * n, storage.numpy)),
+        (
+            values(batch * m * k, storage, 1),
+            values(batch * n * k, storage, 2),
+            values(batch * m * n if has_residual else n, storage, 3),
+            output(batch * m * n, storage.numpy),
+        ),
         read(0, storage, identity((batch, m, k))),
         read(1, storage, identity((batch, n, k))),
         epilogue.expression(),
@@ -312,6 +319,11 @@ def cases() -> tuple[Case, ...]:
     found.append(activated(replace(SCHEDULES["boxes-turns"], tile_n=64), F16, (1, 192, 192, 1024)))  # other tiles' products hide it
     found.append(activated(SCHEDULES["boxes-turns"], BF16, (1, 72, 200, 96)))
     found.append(activated(SCHEDULES["boxes"], F16, (1, 140, 136, 96)))
+    found.append(activated(SCHEDULES["shared"], F16, (2, 140, 136, 64)))
+    found.append(activated(SCHEDULES["turns"], BF16, (1, 70, 68, 128)))
+    found.append(activated(SCHEDULES["banded"], F16, (1, 267, 72, 160)))
+    found.append(activated(SCHEDULES["slices"], F16, (1, 70, 200, 256)))
+    found.append(activated(SCHEDULES["shared"], F16, (1, 140, 136, 72), has_residual=True))
     found.append(summarises(SCHEDULES["shared"], (2, 140, 160, 96)))
     found.append(summarises(SCHEDULES["turns"], (1, 70, 96, 64), result=F32, shift=64.0))
     found.append(summarises(SCHEDULES["slices"], (1, 70, 192, 200)))

@@ -28,6 +28,18 @@ NAUTILUS_DEVICE void start_moments(const A &arguments, const Sink &sink, int fir
   moments.start(arguments, sink, rows);
 }
 
+// Whether lanes exchange columns of results, of which two are a word, and not of sums before they store vectors: half the shuffles. Where the
+// epilogue loads nothing: four loads of a word in place of one of 16 bytes cost more than is gained.
+template <class Sink, int kVector>
+constexpr bool exchanges_results() {
+  using Epilogue = typename Sink::Epilogue;
+  if constexpr (Epilogue::kStores == 1 && Epilogue::kLoads == 0 && kVector > 2 && Sink::kSums == 1 && Sink::kPartColumns == 0) {
+    using Store = typename Epilogue::Store0;
+    return sizeof(typename Store::Storage) == 2 && Store::Map::contiguous_width(kVector) == kVector;
+  }
+  return false;
+}
+
 // What an epilogue loads for a thread's results of 64 rows: vectors of kVector of two rows, chunk by chunk of columns. A chunk's are asked for
 // ahead of the one before, since a store keeps the compiler from moving reads; beside many sums a row's only when those before are used, which
 // takes half as many registers. The first ones come while products are under way.
@@ -74,6 +86,44 @@ struct LaneInputs {
   }
 };
 
+// Stores a chunk of results that lanes exchange when they are such. PART holds the sums of two rows at two columns of each step.
+template <class Sink, int kColumns, int kVector, int kGroup, class A>
+NAUTILUS_DEVICE void store_exchanged(const A &arguments, const Sink &sink, int chunk, const float (&part)[kGroup][4],
+                                     const LaneInputs<Sink, kColumns, kVector> &inputs, const BandMoments<Sink> &moments) {
+  using Inputs = LaneInputs<Sink, kColumns, kVector>;
+  using Epilogue = typename Sink::Epilogue;
+  using Store = typename Epilogue::Store0;
+  using Place = decltype(sink.at(inputs.rows[0], 0));
+  using Storage = typename Store::Storage;
+  uint32 words[kGroup][2];
+  NAUTILUS_UNROLL
+  for (int step = 0; step < kGroup; ++step) {
+    const int column = inputs.first_column + (chunk * kGroup + step) * 8 + device::thread_index().x % 4 * 2;
+    NAUTILUS_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      Vector<float, 2> values;
+      values[0] = part[step][2 * half];
+      values[1] = part[step][2 * half + 1];
+      const auto at = sink.at(inputs.rows[half], column);
+      Vector<Storage, 2> results;
+      const StagedCoordinates<typename Place::Index, Place::kRank> staged{{at}, &results};
+      Epilogue::put(arguments, staged, moments.template evaluate<Epilogue>(half, arguments, at, typename Epilogue::template Inputs<2>{}, values));
+      words[step][half] = device::bit_cast<uint32>(results);
+    }
+  }
+  exchange_columns<Inputs::kTogether, kGroup / 2>(words);
+  NAUTILUS_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    if (!inputs.is_inside(arguments, sink, chunk, half, 0)) continue;
+    Vector<uint32, kGroup> vector;
+    NAUTILUS_UNROLL
+    for (int step = 0; step < kGroup; ++step) vector[step] = words[step][half];
+    bool valid = true;
+    const auto offset = Store::Map::offset(arguments, sink.at(inputs.rows[half], inputs.column(chunk, 0)), valid);
+    device::store_global<Vector<Storage, kVector>>(Store::pointer(arguments) + offset, device::bit_cast<Vector<Storage, kVector>>(vector));
+  }
+}
+
 // Hands 64 rows of sums to the epilogue, a warpgroup's thread its own, whose inputs have been asked for.
 template <class Sink, int kColumns, int kVector, class A>
 NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&sums)[kColumns / 2], LaneInputs<Sink, kColumns, kVector> &inputs,
@@ -94,26 +144,30 @@ NAUTILUS_DEVICE void finish_band(const A &arguments, const Sink &sink, float (&s
       NAUTILUS_UNROLL
       for (int e = 0; e < 4; ++e) part[i][e] = sums[(chunk * kGroup + i) * 4 + e];
     }
-    if constexpr (kGroup > 1) exchange_columns<Inputs::kTogether, kGroup / 2>(part);
-    NAUTILUS_UNROLL
-    for (int half = 0; half < 2; ++half) {
+    if constexpr (exchanges_results<Sink, kVector>()) {
+      store_exchanged(arguments, sink, chunk, part, inputs, moments);
+    } else {
+      if constexpr (kGroup > 1) exchange_columns<Inputs::kTogether, kGroup / 2>(part);
       NAUTILUS_UNROLL
-      for (int v = 0; v < Inputs::kVectors; ++v) {
-        if (!inputs.is_inside(arguments, sink, chunk, half, v)) continue;
-        Vector<float, kVector> values;
+      for (int half = 0; half < 2; ++half) {
         NAUTILUS_UNROLL
-        for (int e = 0; e < kVector; ++e) {
-          const int held = v * kVector + e;
-          values[e] = part[held / 2][2 * half + held % 2];
+        for (int v = 0; v < Inputs::kVectors; ++v) {
+          if (!inputs.is_inside(arguments, sink, chunk, half, v)) continue;
+          Vector<float, kVector> values;
+          NAUTILUS_UNROLL
+          for (int e = 0; e < kVector; ++e) {
+            const int held = v * kVector + e;
+            values[e] = part[held / 2][2 * half + held % 2];
+          }
+          const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
+          const auto outputs =
+              moments.template evaluate<typename Inputs::Epilogue>(half, arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
+          Inputs::Epilogue::put(arguments, at, outputs);
+          kept.keep(half, chunk * Inputs::kTogether + v * kVector, outputs.result);
         }
-        const auto at = sink.at(inputs.rows[half], inputs.column(chunk, v));
-        const auto outputs =
-            moments.template evaluate<typename Inputs::Epilogue>(half, arguments, at, inputs.held[chunk % Inputs::kHeld][half][v], values);
-        Inputs::Epilogue::put(arguments, at, outputs);
-        kept.keep(half, chunk * Inputs::kTogether + v * kVector, outputs.result);
+        if (!kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
+        kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
       }
-      if (!kIsAhead && chunk + 1 < Inputs::kChunks) inputs.load(arguments, sink, chunk + 1, half);
-      kept.finish(arguments, sink, inputs.rows[half], half, (chunk + 1) * Inputs::kTogether, inputs.first_column);
     }
   }
 }
