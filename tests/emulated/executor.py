@@ -150,5 +150,5 @@ def build(folder: Path) -> Image:
     """Compile the fixtures and the emulator into one image in FOLDER, and load it."""
     sources = [_Source(path.stem, path.read_text()) for path in sorted(FIXTURES.glob("*.cu"))]
     path = folder / "fixtures.so"
-    path.write_bytes(emulated.image(sources, Cache(folder / "cache"), jobs=2))
+    path.write_bytes(emulated.image(sources, Cache.default(), jobs=2))
     return Image(path)

@@ -14,7 +14,7 @@ from nautilus_cli.toolchain import host_compiler
 from tests.emulated.executor import FIXTURES
 from tests.support import sanitized
 
-KERNEL_FLAGS = ("-std=c++17", "-O1", "-g", "-march=x86-64-v3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-tsan")
+FLAGS = ("-std=c++17", "-O1", "-march=x86-64-v3", "-ffp-contract=off", "-fno-strict-aliasing", "-Wno-tsan")
 INCLUDES = tuple(f"-I{folder}" for folder in (resources.include(), resources.host()))
 
 SOUND = [
@@ -43,13 +43,13 @@ def build(sanitizer: str, folder: Path) -> Path:
     compiler = host_compiler.find("C++")
     if not compiler.is_gcc:
         pytest.skip("needs GCC, whose sanitizers this is written for")
-    told = (*KERNEL_FLAGS, *INCLUDES, "-pthread", "-DNAUTILUS_EMULATED=1", "-c")
+    told = (*FLAGS, *INCLUDES, "-pthread", "-DNAUTILUS_EMULATED=1", "-c")
     runtime = (f"-DNAUTILUS_SANITIZE_{sanitizer.upper()}",)
     sources = [(path, runtime) for path in sorted(resources.emulator().glob("*.cpp"))]
     kernels = [
         path for path in sorted(FIXTURES.glob("*.cu")) if path.stem != "warpgroups"
     ]  # which is large, and touches little memory itself
-    sources += [(path, (f"-fsanitize={sanitizer}", "-x", "c++")) for path in kernels]
+    sources += [(path, ("-g", f"-fsanitize={sanitizer}", "-x", "c++")) for path in kernels]
     sources += [(FIXTURES / "sanitized.cpp", ())]
 
     def compile_one(source: tuple[Path, tuple[str, ...]]) -> Path:
