@@ -26,7 +26,14 @@ def units(kernels: Sequence[KernelSource]) -> list[Sequence[KernelSource]]:
     return [kernels[first:last] for first, last in pairwise(bounds)]
 
 
-def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Callable[[int], None] = lambda _: None) -> bytes:
+def image(
+    kernels: Sequence[KernelSource],
+    store: Cache,
+    jobs: int,
+    advance: Callable[[int], None] = lambda _: None,
+    *,
+    optimisation: str = host_compiler.OPTIMISATION,
+) -> bytes:
     """Return the image of the kernels.
 
     Args:
@@ -34,6 +41,7 @@ def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Cal
         store: where objects and images are kept.
         jobs: compilers at once.
         advance: told the number of kernels that have just been compiled.
+        optimisation: the compiler's option for kernels.
 
     Raises:
         ToolchainError: there is no C++ compiler, or it refuses a kernel.
@@ -41,7 +49,7 @@ def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Cal
     scanner = IncludeScanner(host_compiler.include_folders())
 
     def compile_unit(unit: Sequence[KernelSource]) -> bytes:
-        content = unit_object(unit, store, scanner)
+        content = unit_object(unit, store, scanner, optimisation=optimisation)
         advance(len(unit))
         return content
 
@@ -51,7 +59,9 @@ def image(kernels: Sequence[KernelSource], store: Cache, jobs: int, advance: Cal
     return host_compiler.link_image(run_all(lambda task: task(), work, jobs), store)
 
 
-def unit_object(unit: Sequence[KernelSource], store: Cache, scanner: IncludeScanner) -> bytes:
+def unit_object(
+    unit: Sequence[KernelSource], store: Cache, scanner: IncludeScanner, *, optimisation: str = host_compiler.OPTIMISATION
+) -> bytes:
     """Return the object file of a translation unit of several kernels.
 
     Raises:
@@ -59,7 +69,7 @@ def unit_object(unit: Sequence[KernelSource], store: Cache, scanner: IncludeScan
     """
     # The line directive gives messages the kernel's own file and line.
     text = "\n".join(f'#line 1 "{kernel.symbol}.cu"\n{kernel.text}' for kernel in unit)
-    return host_compiler.compile_object(text, store, scanner=scanner)
+    return host_compiler.compile_object(text, store, scanner=scanner, optimisation=optimisation)
 
 
 def runtime_objects(store: Cache, scanner: IncludeScanner) -> list[Callable[[], bytes]]:

@@ -34,8 +34,10 @@ from nautilus_cli.toolchain.includes import IncludeScanner
 _NAMES = {"C": ("cc", "gcc", "clang"), "C++": ("c++", "g++", "clang++")}
 _ZIG_COMMANDS = {"C": "cc", "C++": "c++"}
 
-_COMMON_FLAGS = ("-O2", "-fPIC", "-pthread", "-fvisibility=hidden")
-_C_FLAGS = ("-std=c99", *_COMMON_FLAGS)
+OPTIMISATION = "-O2"
+
+_COMMON_FLAGS = ("-fPIC", "-pthread", "-fvisibility=hidden")
+_C_FLAGS = ("-std=c99", OPTIMISATION, *_COMMON_FLAGS)
 _CXX_FLAGS = ("-std=c++17", *_COMMON_FLAGS, "-DNAUTILUS_EMULATED=1", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing")
 _LINK_FLAGS = ("-shared", "-pthread", "-Wl,--build-id=sha1")
 
@@ -156,19 +158,20 @@ def runtime_sources() -> tuple[Path, ...]:
     return sources
 
 
-def compile_object(source: str | Path, store: Cache, *, scanner: IncludeScanner | None = None) -> bytes:
+def compile_object(source: str | Path, store: Cache, *, scanner: IncludeScanner | None = None, optimisation: str = OPTIMISATION) -> bytes:
     """Return the object file of one C++ translation unit of an emulated image.
 
     Args:
         source: C++ text, or the file that holds it.
         store: where objects are kept.
         scanner: shared by the units of one build.
+        optimisation: the compiler's option.
 
     Raises:
         ToolchainError: there is no C++ compiler, or it refuses.
     """
     compiler = find("C++")
-    flags = (*_flags(compiler, _CXX_FLAGS), *_include_flags())
+    flags = (optimisation, *_flags(compiler, _CXX_FLAGS), *_include_flags())
     file, text, folder = (source.name, source.read_text(), source.parent) if isinstance(source, Path) else ("kernels.cpp", source, None)
     name = _key(compiler, flags, [(file, text, folder)], scanner)
 

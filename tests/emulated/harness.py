@@ -18,7 +18,10 @@ from nautilus_cli.kernels.registry import families, tensor_maps
 from nautilus_cli.numerics import EXACT, Tolerance, compare
 from nautilus_cli.targets.base import Target
 from nautilus_cli.targets.registry import target
+from nautilus_cli.toolchain import emulated
 from nautilus_cli.toolchain.builder import build
+from nautilus_cli.toolchain.cache import Cache
+from nautilus_cli.toolchain.pool import default_jobs
 from tests.emulated.driver import Driver
 
 GUARD_BYTES = 48
@@ -30,6 +33,10 @@ CANARY = 0xFF
 SENTINEL = 0xA5
 """Contents of an output before: what was not written shows."""
 
+
+OPTIMISATION = "-Og"
+"""A case runs for milliseconds, and compiling its kernel is what takes time. As they are compiled for models kernels run in tests/e2e and
+tests/conformance."""
 
 OLDEST = {"gemm_wgmma": "sm_90a"}
 """The oldest target that can run a family, where that is not sm_80."""
@@ -171,12 +178,12 @@ class EmulatedRunner:
 
     def __init__(self, cases: Sequence[Case], folder: Path) -> None:
         self._rendered = render_all(cases)
-        (image,) = build(distinct(self._rendered), target("emulated")).images
+        content = emulated.image(distinct(self._rendered), Cache.default(), default_jobs(), optimisation=OPTIMISATION)
         path = folder / "kernels.so"
-        path.write_bytes(image.data)
+        path.write_bytes(content)
         self._image = ctypes.CDLL(str(path))
         self._driver = Driver.emulated(self._image)
-        self._module = self._driver.load(image.data)
+        self._module = self._driver.load(content)
 
     def configure(self, options: Options) -> None:
         """Set the emulator's options for launches to come."""
