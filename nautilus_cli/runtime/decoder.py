@@ -73,19 +73,13 @@ class Decoder:
                 raise UsageError(f"the caches hold {max(0, held)} rows, not {length}", where=str(self.library.path))
             self._shapes[number][tensor.shared.axis] = length
 
-    def takes(self, shapes: Mapping[str, Sequence[int]], *, length: int | None = None) -> bool:
-        """Whether the library was compiled for a step of these shapes.
+    def takes(self, shapes: Mapping[str, Sequence[int]]) -> bool:
+        """Whether the library was compiled for a step of these shapes behind the rows that the caches hold.
 
         Args:
             shapes: of the inputs other than the caches, by name.
-            length: rows in the caches before it; None for those that they hold.
         """
-        held = {i: list(shape) for i, shape in self._shapes.items()}
-        for number, tensor in self._caches.items():
-            assert tensor.shared is not None
-            if length is not None:
-                held[number][tensor.shared.axis] = length
-        wanted = [held[i] if i in held else shapes[tensor.name] for i, tensor in enumerate(self.library.inputs)]
+        wanted = [self._shapes[i] if i in self._shapes else shapes[tensor.name] for i, tensor in enumerate(self.library.inputs)]
         if any(
             known not in (OPEN, size)
             for tensor, shape in zip(self.library.inputs, wanted, strict=True)

@@ -26,7 +26,6 @@ NAUTILUS_DEVICE constexpr bool is_brought_by_words() {
 // of four words are in different banks.
 template <int kOuter, int kDepth>
 struct MmaWordLayout {
-  static constexpr bool kIsOfWords = true;
   static constexpr int kWords = kDepth / 2;
   static constexpr int kPitch = kWords + 4;
   static constexpr int kBytes = kOuter * kPitch * 4;
@@ -164,7 +163,7 @@ struct WordFragments {
     }
   }
 
-  // load_fragments of mma_product.cuh.
+  // load_fragments of mma_operand.cuh.
   template <class Layout>
   NAUTILUS_DEVICE void load(uint32 (&fragments)[kTiles][4], const unsigned char *tile, int first, int depth) const {
     const int lane = device::lane_index();
