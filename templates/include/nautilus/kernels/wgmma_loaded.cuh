@@ -110,10 +110,11 @@ struct LoadedOperand : OperandTile<T, SourceType::kIsDepthLast, kOuter> {
 };
 
 // Writes A's tiles of all of this block's tiles of the result, from FIRST on, every STEP-th. SOURCE_OF(batch) gives the rows, which begin
-// FIRST_ROW further down, of depth from FIRST_TILE on. LOAD_B(place, tile, stage) starts the copy of B's; those of the first EARLY have.
+// FIRST_ROW further down, of depth from FIRST_TILE on. LOAD_B(place, tile, stage) starts the copy of B's; those of the first EARLY have. Returns
+// what would be written next.
 template <class Operand, class Walk, class Ring, class A, class SourceOf, class LoadB>
-NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Ring &ring, int first, int step, int first_row, int first_tile,
-                                 int tiles, int early, SourceOf source_of, LoadB load_b) {
+NAUTILUS_DEVICE typename Ring::Place write_tiles(const A &arguments, const Walk &walk, const Ring &ring, int first, int step, int first_row,
+                                                 int first_tile, int tiles, int early, SourceOf source_of, LoadB load_b) {
   const int thread = device::thread_index().x;
   typename Ring::Place place;
   typename Walk::Place at{};
@@ -152,6 +153,7 @@ NAUTILUS_DEVICE void write_tiles(const A &arguments, const Walk &walk, const Rin
     }
   }
   device::dependency_trigger();
+  return place;
 }
 
 }  // namespace nautilus::kernels

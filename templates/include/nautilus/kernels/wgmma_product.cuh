@@ -166,15 +166,19 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int dep
         early = start_ring<kConstant>(first, ring, copies, tiles);
       }
     }
+    typename Ring<Schedule, kTerms, OperandA, OperandB>::Place filled;
     if constexpr (OperandA::kIsLoaded) {
-      write_tiles<OperandA>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, early, source_of,
-                            [&](const Place &at, int tile, int stage) {
-                              copies.template load_first<Constant::kB>(at, tile, ring, stage);
-                            });
+      filled = write_tiles<OperandA>(arguments, walk, ring, block / kCluster, clusters, first_m, first_tile, tiles, early, source_of,
+                                     [&](const Place &at, int tile, int stage) {
+                                       copies.template load_first<Constant::kB>(at, tile, ring, stage);
+                                     });
     } else if (thread == 0) {
       if constexpr (kConstant == Constant::kNone && Walk::kHasOpenDepth) first = walk.place(block / kCluster);
-      fill_ring<kConstant>(walk, ring, copies, first, block / kCluster, clusters, tiles, early);
+      filled = fill_ring<kConstant>(walk, ring, copies, first, block / kCluster, clusters, tiles, early);
       if constexpr (!Schedule::kEarlyTrigger) device::dependency_trigger();
+    }
+    if constexpr (Groups::kSharing > 1) {
+      if (thread == 0) ring.drain(filled, stages);
     }
     device::warp_barrier();
     if constexpr (Schedule::kClusterK > 1) device::cluster_wait();  // as in finish_parts
@@ -274,10 +278,6 @@ NAUTILUS_DEVICE void wgmma_product(const A &arguments, const Walk &walk, int dep
       }
     }
     if constexpr (Schedule::kStoresBoxes) boxes.finish();
-  }
-  if constexpr (Groups::kSharing > 1) {  // others may still arrive at this block's barriers
-    device::cluster_arrive();
-    device::cluster_wait();
   }
 }
 

@@ -99,6 +99,14 @@ struct Ring {
       if (lane < kSharing) device::mbarrier_arrive_at(empty + stage, lane);
     }
   }
+  // Waits until whoever reads a stage, of the first STAGES, has done so for the last time; the next one to be filled would be FILLED. Blocks that
+  // read what this one brings arrive at its barriers, which are there only as long as it is: a cluster's barrier does not wait for arrivals that
+  // are under way, unless it orders all of memory. One thread does it.
+  NAUTILUS_DEVICE void drain(Place filled, int stages) const {
+#pragma unroll 1
+    for (int stage = 0; stage < least(kStages, stages); ++stage)
+      device::mbarrier_wait(empty + stage, filled.parity ^ static_cast<int>(stage < filled.stage) ^ 1);
+  }
 
  private:
   NAUTILUS_DEVICE void init_full(int stage) const { device::mbarrier_init(full + stage, 1 + kWriters); }
@@ -174,10 +182,10 @@ NAUTILUS_DEVICE int start_ring(const Place &at, const Ring &ring, const Copies &
 }
 
 // Fills a ring with the tiles of depth, TILES of each of the result's tiles from number FIRST on, which is AT, every STEP-th, once earlier kernels
-// have finished. Of the first EARLY the constant operand's have been started.
+// have finished. Of the first EARLY the constant operand's have been started. Returns what would be filled next.
 template <Constant kConstant, class Walk, class Ring, class Copies>
-NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies &copies, typename Walk::Place at, int first, int step, int tiles,
-                               int early) {
+NAUTILUS_DEVICE typename Ring::Place fill_ring(const Walk &walk, const Ring &ring, const Copies &copies, typename Walk::Place at, int first,
+                                               int step, int tiles, int early) {
   typename Ring::Place place;
   device::dependency_wait();
   int begin = 0;
@@ -208,6 +216,7 @@ NAUTILUS_DEVICE void fill_ring(const Walk &walk, const Ring &ring, const Copies 
       if (number + step < walk.count) at = walk.place(number + step);
     }
   }
+  return place;
 }
 
 }  // namespace nautilus::kernels
