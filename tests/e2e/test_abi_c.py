@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,40 +81,34 @@ def test_every_function(tmp_path, flavour):
     assert run(program, repeats) == "0 failures\n"
 
 
+def check_sanitized(folder: Path, flavour: str, name: str, variant_of: Callable[[bytes], Variant]) -> None:
+    """Run the C program of a name, under a sanitizer, on the library that holds what an image becomes."""
+    sanitizers = SANITIZED[flavour]
+    host = fake_library.host_library(folder, flags=sanitizers)
+    library = fake_library.write(folder / "libmodel.so", host, variant_of(fake_library.fake_image(folder, flags=sanitizers)))
+    program = folder / name
+    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / f"{name}.c", library, "-pthread", compiler=("gcc",))
+    assert run(program) == "0 failures\n"
+
+
+def limited(variant: Variant, word: int) -> Variant:
+    """Return a variant of which a run fails that leaves more than two in a word of the workspace."""
+    return replace(variant, plan=replace(variant.plan, limits=(("found.count", word, 2),)))
+
+
 @pytest.mark.parametrize("flavour", SANITIZED)
 def test_a_thread_that_asks_of_runs_of_another(tmp_path, flavour):
-    sanitizers = SANITIZED[flavour]
-    host = fake_library.host_library(tmp_path, flags=sanitizers)
-    image = fake_library.fake_image(tmp_path, flags=sanitizers)
-    counted = counting(image)
-    limited = replace(counted, plan=replace(counted.plan, limits=(("found.count", 0, 2),)))
-    library = fake_library.write(tmp_path / "libmodel.so", host, limited)
-    program = tmp_path / "watched"
-    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "watched.c", library, "-pthread", compiler=("gcc",))
-    assert run(program) == "0 failures\n"
+    check_sanitized(tmp_path, flavour, "watched", lambda image: limited(counting(image), 0))
 
 
 @pytest.mark.parametrize("flavour", SANITIZED)
 def test_a_thread_that_asks_while_another_gives_larger_shapes(tmp_path, flavour):
-    sanitizers = SANITIZED[flavour]
-    host = fake_library.host_library(tmp_path, flags=sanitizers)
-    opened = open_to_sizes(fake_library.fake_image(tmp_path, flags=sanitizers))
-    limited = replace(opened, plan=replace(opened.plan, limits=(("found.count", 256 // 8, 2),)))
-    library = fake_library.write(tmp_path / "libmodel.so", host, limited)
-    program = tmp_path / "use_grown"
-    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "use_grown.c", library, "-pthread", compiler=("gcc",))
-    assert run(program) == "0 failures\n"
+    check_sanitized(tmp_path, flavour, "use_grown", lambda image: limited(open_to_sizes(image), 256 // 8))
 
 
 @pytest.mark.parametrize("flavour", SANITIZED)
 def test_shapes_that_change_with_every_call(tmp_path, flavour):
-    sanitizers = SANITIZED[flavour]
-    host = fake_library.host_library(tmp_path, flags=sanitizers)
-    image = fake_library.fake_image(tmp_path, flags=sanitizers)
-    library = fake_library.write(tmp_path / "libmodel.so", host, open_to_sizes(image))
-    program = tmp_path / "use_shapes"
-    fake_library.compile_c(program, "-std=gnu99", *sanitizers, HERE / "use_shapes.c", library, "-pthread", compiler=("gcc",))
-    assert run(program) == "0 failures\n"
+    check_sanitized(tmp_path, flavour, "use_shapes", open_to_sizes)
 
 
 def compiled_pair(folder: Path, libraries: tuple[Path, Path], sanitizers: tuple[str, ...] = ()) -> tuple[Path, list[str]]:

@@ -42,6 +42,21 @@ class LaunchConfig(ctypes.Structure):
     )
 
 
+class KernelNodeParams(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS."""
+
+    _fields_ = (
+        ("function", ctypes.c_void_p),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared_bytes", ctypes.c_uint),
+        ("parameters", ctypes.c_void_p),
+        ("extra", ctypes.c_void_p),
+        ("kernel", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+    )
+
+
 def launch_config(geometry: Geometry, *, is_dependent: bool) -> LaunchConfig:
     """Return what a launch on the default stream is configured by."""
     config = LaunchConfig(grid=geometry.grid, block=(geometry.threads, 1, 1), shared_bytes=geometry.smem_bytes)

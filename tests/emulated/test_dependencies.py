@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from nautilus_cli.kernels.base import Geometry
-from tests.emulated.driver import Driver, launch_config
+from tests.emulated.driver import Driver, KernelNodeParams, launch_config
 from tests.emulated.executor import LAUNCH_FAILED, Image, Mode
 
 GEOMETRY = Geometry(grid=(3, 1, 1), threads=32, smem_bytes=0)
@@ -30,17 +30,6 @@ def driver(executor_image: Image, request: pytest.FixtureRequest) -> Iterator[Dr
 def on_a_stream(driver: Driver, function: ctypes.c_void_p, parameters: ctypes.Array[ctypes.c_void_p], is_dependent: bool) -> int:
     config = launch_config(GEOMETRY, is_dependent=is_dependent)
     return driver.functions["cuLaunchKernelEx"](ctypes.byref(config), function, parameters, None)
-
-
-class KernelNodeParams(ctypes.Structure):
-    _fields_ = (
-        ("function", ctypes.c_void_p),
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared_bytes", ctypes.c_uint),
-        ("parameters", ctypes.c_void_p),
-        ("unused", ctypes.c_void_p * 3),
-    )
 
 
 def in_a_graph(driver: Driver, function: ctypes.c_void_p, parameters: ctypes.Array[ctypes.c_void_p], is_dependent: bool) -> int:

@@ -12,24 +12,12 @@ import numpy as np
 import pytest
 
 from nautilus_cli import resources
+from tests.emulated.driver import KernelNodeParams
 from tests.emulated.executor import DEADLOCK, Image, Mode
 
 DRIVER_H = (resources.host() / "driver.h").read_text()
 RESULT = SimpleNamespace(**{name: int(value) for name, value in re.findall(r"\bCU_(\w+) = (\d+)", DRIVER_H)})
 MAX_DYNAMIC_SHARED_BYTES = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-
-
-class KernelNodeParams(ctypes.Structure):
-    _fields_ = (
-        ("function", ctypes.c_void_p),
-        ("grid", ctypes.c_uint * 3),
-        ("block", ctypes.c_uint * 3),
-        ("shared_bytes", ctypes.c_uint),
-        ("parameters", ctypes.c_void_p),
-        ("extra", ctypes.c_void_p),
-        ("kernel", ctypes.c_void_p),
-        ("context", ctypes.c_void_p),
-    )
 
 
 class Driver:
